@@ -1,4 +1,4 @@
-//! Installing what the tests need from Debian's packages. Only root can; anyone else is told the command.
+//! Installs what the tests need from Debian's packages. Only root can; other users get the command.
 
 use std::fs;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use crate::process::{program, run};
 
-/// Installs the packages, without a question and without what they merely recommend.
+/// Installs the packages, non-interactively and without recommended ones.
 pub fn install(packages: &[&str]) -> Result<(), String> {
     if !running_as_root() {
         return Err(format!("install what is missing: sudo apt-get install {}", packages.join(" ")));
@@ -18,7 +18,7 @@ pub fn install(packages: &[&str]) -> Result<(), String> {
     run(command.args(packages).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()))
 }
 
-/// Installs packages that hold servers, and keeps Debian from starting those for the whole machine.
+/// Installs packages with servers, and keeps Debian from starting them.
 pub fn install_without_starting(packages: &[&str]) -> Result<(), String> {
     if !running_as_root() {
         return install(packages);
@@ -33,7 +33,7 @@ pub fn install_without_starting(packages: &[&str]) -> Result<(), String> {
     outcome
 }
 
-/// Debian asks this program whether a service may be started; 101 means that it may not.
+/// Debian runs this program before it starts a service; 101 forbids it.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
 fn running_as_root() -> bool {

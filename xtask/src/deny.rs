@@ -4,7 +4,7 @@ use std::process::{ExitCode, Stdio};
 
 use crate::process::{cargo, run as run_program};
 
-/// Runs cargo-deny; a machine without it is told how to get it.
+/// Runs cargo-deny; if it is missing, prints how to install it.
 pub fn run() -> ExitCode {
     match check() {
         Ok(true) => ExitCode::SUCCESS,
@@ -19,7 +19,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Checks where cargo-deny is installed; answers whether it is. Advisories need the network, and are left to people.
+/// Runs the checks if cargo-deny is installed; returns whether it is. Advisories need the network, and are left to
+/// people.
 pub fn check() -> Result<bool, String> {
     let version = cargo(&["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !version.is_ok_and(|status| status.success()) {

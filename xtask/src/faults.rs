@@ -1,6 +1,6 @@
-//! `cargo xtask faults`: the fault matrix. Each row is a fault that is injected into the real binary, with what the gate must
-//! do, and the tests that show it on each engine. They are system tests of the crate `toolgate`, so that nothing is written
-//! twice; those that load the machine are run by this command only.
+//! `cargo xtask faults`: the fault matrix. Each row is a fault that is injected into the real binary, with the required
+//! behaviour of the gate, and the tests that show it on each engine. They are system tests of the crate `toolgate`, so
+//! that nothing is written twice; those that load the machine are run by this command only.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,6 @@ use crate::{postgres, programs};
 
 pub mod rows;
 
-/// What became of one test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Passed,
@@ -31,7 +30,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Returns how many rows failed.
+/// Returns the number of failed rows.
 fn matrix() -> Result<usize, String> {
     programs::install(&["nginx"])?;
     let cluster = postgres::start(Durability::Memory)?;
@@ -49,7 +48,7 @@ fn matrix() -> Result<usize, String> {
     Ok(failed)
 }
 
-/// Runs tests, passes their output on, and reads what became of each.
+/// Runs tests, passes their output on, and parses the outcome of each.
 fn outcomes(command: &mut Command) -> Result<BTreeMap<String, Outcome>, String> {
     let failed = |error: std::io::Error| format!("cargo test could not be run: {error}");
     let mut process = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
@@ -77,7 +76,7 @@ fn outcome(line: &str) -> Option<(&str, Outcome)> {
     }
 }
 
-/// What became of the tests of one row on one engine; `None` where there is nothing to be shown on it.
+/// The outcome of the tests of one row on one engine; `None` if the row does not apply to it.
 fn cell(tests: &[&str], outcomes: &BTreeMap<String, Outcome>) -> Option<Outcome> {
     if tests.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! How this repository checks itself: `cargo xtask` lists what it can do. One file per command; the standard library
-//! only, so that it builds in a second on a fresh machine.
+//! The checks and tools of this repository: `cargo xtask` lists them. One file per command; the standard library only,
+//! so that it builds in a second on a fresh machine.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks on its terminal")]
 
 use std::process::ExitCode;
@@ -17,6 +17,7 @@ mod programs;
 mod python;
 mod steps;
 mod test;
+mod test_programs;
 mod tidy;
 
 const USAGE: &str = "\

@@ -5,7 +5,7 @@ use std::fs;
 use crate::cluster::{Binaries, Durability, PrivateCluster};
 use crate::debian;
 
-/// The variable that tells tests and benchmarks where the private PostgreSQL is.
+/// The variable with the URL of the private PostgreSQL for tests and benchmarks.
 pub const VARIABLE: &str = "TOOLGATE_TEST_POSTGRES";
 
 /// Starts a cluster that ends when the returned value is dropped, or this program dies.
@@ -18,10 +18,10 @@ pub fn start(durability: Durability) -> Result<PrivateCluster, String> {
     Ok(cluster)
 }
 
-/// Debian's settings for the cluster that installing a server makes.
+/// Debian's settings for the cluster that installing a server creates.
 const NEW_CLUSTERS: &str = "/etc/postgresql-common/createcluster.conf";
 
-/// Installs the server but keeps Debian from making and starting a cluster for the whole machine.
+/// Installs the server but keeps Debian from creating and starting a cluster.
 fn install() -> Result<(), String> {
     debian::install(&["postgresql-common"])?;
     let settings = fs::read_to_string(NEW_CLUSTERS).map_err(|error| format!("{NEW_CLUSTERS}: {error}"))?;

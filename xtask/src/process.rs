@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The repository's root.
 pub fn root() -> PathBuf {
     let own = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
     own.parent().map(PathBuf::from).unwrap_or_default()

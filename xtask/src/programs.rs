@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::debian;
 
-/// Each program with the Debian package that holds it.
+/// Each program with its Debian package.
 const PACKAGES: [(&str, &str); 4] =
     [("nginx", "nginx-light"), ("wrk", "wrk"), ("sqlite3", "sqlite3"), ("valgrind", "valgrind")];
 
@@ -18,7 +18,7 @@ pub fn install(programs: &[&str]) -> Result<(), String> {
     if missing.is_empty() { Ok(()) } else { debian::install_without_starting(&missing) }
 }
 
-/// The path of a program; servers are often outside the path of an ordinary user.
+/// The path of a program; servers are often outside the `PATH` of an ordinary user.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);

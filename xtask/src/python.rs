@@ -1,5 +1,6 @@
-//! Python packages that the tests run unmodified, in an environment of its own under `target/`: the official client of
-//! OpenIntent, schemathesis, which checks the OpenAPI document, and a generator of clients, which must understand it.
+//! Python packages that the tests run unmodified, in their own environment under `target/`: the official clients of
+//! OpenIntent and of the Model Context Protocol, schemathesis, which checks the OpenAPI document, and a client generator,
+//! which must understand it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +8,19 @@ use std::path::{Path, PathBuf};
 use crate::debian;
 use crate::process::{program, root, run};
 
-/// The variable that tells the tests which Python has them.
+/// The variable with the path of their Python for the tests.
 pub const VARIABLE: &str = "TOOLGATE_TEST_PYTHON";
 
 /// Hypothesis generates the requests of schemathesis: another version would generate others.
-const PACKAGES: [&str; 4] =
-    ["openintent==0.17.0", "schemathesis==4.32.5", "hypothesis==6.170.15", "openapi-python-client==0.29.1"];
+const PACKAGES: [&str; 5] = [
+    "openintent==0.17.0",
+    "schemathesis==4.32.5",
+    "hypothesis==6.170.15",
+    "openapi-python-client==0.29.1",
+    "mcp==2.3.0",
+];
 
-/// Makes the environment unless it is there already, and returns the path of its Python.
+/// Creates the environment if it does not exist, and returns the path of its Python.
 pub fn prepare() -> Result<PathBuf, String> {
     let environment = root().join("target/python");
     let python = environment.join("bin/python");

@@ -1,9 +1,8 @@
-//! The steps of a run: each is announced, timed and counted, and a failed one does not keep the later ones from running.
+//! The steps of a run: each is announced, timed and counted, and a failed one does not prevent later ones.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// What has passed and failed so far.
 #[derive(Debug, Default)]
 pub struct Steps {
     passed: u64,
@@ -12,7 +11,6 @@ pub struct Steps {
     failures: Vec<String>,
 }
 
-/// How many tests a step ran.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct TestCounts {
     pub passed: u64,

@@ -1,5 +1,5 @@
 //! `cargo xtask tidy`: the house rules, checked over every file that git tracks or would track. Each rule is a function
-//! from a file's path and text to what is wrong with it.
+//! from a file's path and text to findings.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,7 +18,6 @@ mod machine_paths;
 mod places;
 mod vocabulary;
 
-/// Checks and reports.
 pub fn run() -> ExitCode {
     match check() {
         Ok(()) => {
@@ -32,7 +31,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Prints what is wrong, each on a line; an error if anything is.
+/// Prints the findings, one per line; an error if there are any.
 pub fn check() -> Result<(), String> {
     let root = root();
     let files = files(&root)?;
@@ -52,7 +51,7 @@ pub fn check() -> Result<(), String> {
     for finding in &findings {
         println!("{finding}");
     }
-    if findings.is_empty() { Ok(()) } else { Err(format!("{} to mend, listed above", findings.len())) }
+    if findings.is_empty() { Ok(()) } else { Err(format!("{} findings, listed above", findings.len())) }
 }
 
 /// A text file of the repository.
@@ -80,7 +79,6 @@ impl File {
         Path::new(&self.path).extension().is_some_and(|own| own == extension)
     }
 
-    /// The last part of the path.
     fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
@@ -113,7 +111,7 @@ fn files(root: &Path) -> Result<Vec<File>, String> {
     let mut files = Vec::new();
     for path in paths {
         let place: PathBuf = root.join(path);
-        // A tracked file may be deleted and not yet committed; a file that is not text has no lines to judge.
+        // A tracked file may be deleted and not yet committed; a file that is not text has no lines to check.
         if place.is_file() {
             let bytes = fs::read(&place).map_err(|error| format!("{path}: {error}"))?;
             if let Ok(text) = String::from_utf8(bytes) {

@@ -58,8 +58,9 @@ endpoints! {
 
     /// Change an agent
     ///
-    /// Needs `agents.manage`, and every permission that the agent has or gets. What is absent stays as it is. No principal
-    /// widens its own scopes or allowlist, changes its own rate limits or takes `agents.manage` from itself.
+    /// Needs `agents.manage`, and every permission that the agent has or gets. Absent members stay as they are. No
+    /// principal widens its own scopes or allowlist, changes its own rate limits or removes `agents.manage` from
+    /// itself.
     UpdateAgent = PATCH "/api/v1/agents/{agent_id}" as "update_agent" {
         path: PrincipalId,
         body: AgentChanges = {"scopes": ["tools:payments:read"], "tool_allowlist": null},
@@ -76,8 +77,7 @@ endpoints! {
 
     /// Create a key
     ///
-    /// Needs `agents.manage`. The key is in this response and nowhere else; one that stands for a client certificate has
-    /// none.
+    /// Needs `agents.manage`. Only this response contains the key; a key for a client certificate has none.
     CreateKey = POST "/api/v1/agents/{agent_id}/keys" as "create_key" {
         path: PrincipalId,
         body: KeyRequest,
@@ -103,14 +103,14 @@ endpoints! {
 #[serde(deny_unknown_fields)]
 pub struct AgentRequest {
     pub id: PrincipalId,
-    /// `agent` where absent.
+    /// Default: `agent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<PrincipalKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Line>,
     #[serde(default)]
     pub scopes: HeldScopes,
-    /// `tools.invoke` where absent.
+    /// Default: `tools.invoke`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionSet>,
     #[serde(default)]
@@ -118,12 +118,15 @@ pub struct AgentRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ToolAllowlist>")]
     pub tool_allowlist: Option<BTreeSet<ToolId>>,
-    /// What policies and guardians know it by, such as `trusted`. Setting any needs `policies.manage` too.
+    /// Labels that policies and guardians match, such as `trusted`. Setting any also needs `policies.manage`.
     #[serde(default)]
     pub labels: BTreeSet<Label>,
     /// Whether its calls that must wait for an approver are detached.
     #[serde(default)]
     pub detach_calls: bool,
+    /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
+    #[serde(default)]
+    pub progressive_discovery: bool,
 }
 
 impl RequestBody for AgentRequest {}
@@ -141,6 +144,7 @@ impl AgentRequest {
             tool_allowlist: None,
             labels: BTreeSet::new(),
             detach_calls: false,
+            progressive_discovery: false,
         }
     }
 }
@@ -155,11 +159,12 @@ impl From<AgentRequest> for PrincipalChanges {
             tool_allowlist: Some(request.tool_allowlist),
             labels: Some(request.labels),
             detach_calls: Some(request.detach_calls),
+            progressive_discovery: Some(request.progressive_discovery),
         }
     }
 }
 
-/// What is absent stays as it is; `null` removes what can be missing.
+/// Absent members stay as they are; `null` removes an optional value.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentChanges {
@@ -187,6 +192,10 @@ pub struct AgentChanges {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     pub detach_calls: Option<bool>,
+    /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    pub progressive_discovery: Option<bool>,
 }
 
 impl RequestBody for AgentChanges {}
@@ -201,6 +210,7 @@ impl From<AgentChanges> for PrincipalChanges {
             tool_allowlist: changes.tool_allowlist,
             labels: changes.labels,
             detach_calls: changes.detach_calls,
+            progressive_discovery: changes.progressive_discovery,
         }
     }
 }
@@ -221,10 +231,12 @@ pub struct Agent {
     pub scopes: Vec<String>,
     pub permissions: PermissionSet,
     pub rate_limits: ToolRateLimits,
-    /// What policies and guardians know it by, such as `trusted`.
+    /// Labels that policies and guardians match, such as `trusted`.
     pub labels: BTreeSet<Label>,
     /// Whether its calls that must wait for an approver are detached.
     pub detach_calls: bool,
+    /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
+    pub progressive_discovery: bool,
     #[schemars(with = "Option<ToolAllowlist>")]
     pub tool_allowlist: Option<BTreeSet<ToolId>>,
     /// Counts its changes, from one.
@@ -245,6 +257,7 @@ impl From<Principal> for Agent {
             rate_limits: principal.rate_limits,
             labels: principal.labels,
             detach_calls: principal.detach_calls,
+            progressive_discovery: principal.progressive_discovery,
             tool_allowlist: principal.tool_allowlist,
             revision: principal.revision,
             created_at: principal.created_at,
@@ -303,12 +316,12 @@ pub struct KeyRecord {
     pub id: KeyId,
     pub agent_id: PrincipalId,
     pub label: Option<Line>,
-    /// The first characters of the key, or the client certificate that it stands for.
+    /// The first characters of the key, or the client certificate that it represents.
     pub hint: String,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
-    /// To the minute.
+    /// Rounded to the minute.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -332,7 +345,7 @@ impl From<toolgate_model::principal::KeyRecord> for KeyRecord {
 pub struct NewKey {
     #[serde(flatten)]
     pub record: KeyRecord,
-    /// Absent where the key stands for a client certificate.
+    /// Absent if the key represents a client certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ShownKey")]
     pub key: Option<ShownKey>,

@@ -46,7 +46,7 @@ endpoints! {
 
     /// Follow the events of approvals
     ///
-    /// A stream of server-sent events without end. A caller with `approvals.decide` gets the events of the tenant and
+    /// An endless stream of server-sent events. A caller with `approvals.decide` gets the events of the tenant and
     /// counts as a connected approver; any other caller gets those of its own calls.
     FollowApprovals = GET "/api/v1/approvals/stream" as "follow_approvals" {
         query: StreamQuery,
@@ -98,10 +98,10 @@ endpoints! {
         errors: [Gone = "The link was redeemed already, or the approval has expired."],
     }
 
-    /// Show the page that one-time links lead to
+    /// Show the page of one-time links
     ///
-    /// The same page for every link: it asks for a key and uses the API with it. Opening it neither redeems the link nor
-    /// decides anything.
+    /// The same page for every link: it asks for a key and uses the API with it. Opening it neither redeems the link
+    /// nor decides anything.
     OpenApprovalLink = GET "/approvals/open/{token}" as "open_approval_link" {
         path: PathText<AnyToken>,
         reply: OK String = "The page.",
@@ -149,8 +149,8 @@ endpoints! {
 
     /// Set the terms of a session of the caller
     ///
-    /// Needs `tools.invoke`. What is absent does not change. A mode that lets more pass needs `approvals.decide` and an
-    /// operator who allows it. Calls that already wait are not affected.
+    /// Needs `tools.invoke`. Absent members do not change. Raising the mode needs `approvals.decide` and an operator
+    /// who allows it. Calls that already wait are not affected.
     SetApprovalSession = PUT "/api/v1/approval-sessions/{session}" as "set_approval_session" {
         path: SessionName,
         body: SessionTermsRequest = {"ttl_seconds": 60, "attendance": "required"},
@@ -226,11 +226,11 @@ struct EventPosition;
 
 inline_schema!(EventPosition, "EventPosition", json!({"type": "string", "pattern": "^([0-9]{1,19}|start)$"}));
 
-/// The token of a link that nobody has looked at.
+/// The unverified token of a link.
 pub struct AnyToken;
 
 inline_schema!(AnyToken, "AnyToken", json!({"type": "string"}));
 
 impl DescribedPath for AnyToken {
-    const DESCRIPTION: &'static str = "The end of a one-time link. Every text leads to the same page.";
+    const DESCRIPTION: &'static str = "The token of a one-time link. Every token leads to the same page.";
 }

@@ -43,9 +43,9 @@ endpoints! {
         reply: OK Proof = "The proof.",
     }
 
-    /// Export the whole log, to be verified offline
+    /// Export the whole log for offline verification
     ///
-    /// Needs `audit.read`. A response that breaks off has no end line and does not verify.
+    /// Needs `audit.read`. An incomplete response has no end line and does not verify.
     ExportLog = GET "/api/v1/audit/export" as "export_log" {
         reply: OK String = "The log, a line of JSON for each event and block.",
         amend: describe_export,
@@ -55,7 +55,7 @@ endpoints! {
 fn describe_export(operation: &mut Value, _: &mut Schemas) {
     let content = json!({
         "application/x-ndjson": {"schema": {"type": "string"}},
-        "text/plain": {"schema": {"type": "string", "description": "The same, where only this is accepted."}},
+        "text/plain": {"schema": {"type": "string", "description": "The same, if the client accepts only this type."}},
     });
     replace_content(operation, content);
 }
@@ -84,10 +84,10 @@ pub struct EventQuery {
     pub intent_id: Option<ContextId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<ContextId>,
-    /// Not before.
+    /// Inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Before.
+    /// Exclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,7 +125,7 @@ pub struct EventPage {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct Event {
-    /// Its place, counted from zero without gaps.
+    /// Its position, counted from zero without gaps.
     sequence: u64,
     id: EventId,
     tenant: TenantId,

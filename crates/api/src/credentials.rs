@@ -1,4 +1,4 @@
-//! Credentials, at the path of their vault as in the RFC, and at a path of their own as in its Python client.
+//! Credentials, at the path of their vault as in the RFC, and at their own path as in its Python client.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::reading::present;
 use crate::reply::{NextCursor, Revision, Revoked};
 
 endpoints! {
-    tag "credentials" = "What opens a service. The material is sealed and never shown.";
+    tag "credentials" = "Access to a service. The material is sealed and never shown.";
 
     /// Add a credential to a vault
     ///
@@ -46,7 +46,7 @@ endpoints! {
 
     /// Add a credential
     ///
-    /// Needs `tools.manage`. The same as at the vault's own path.
+    /// Needs `tools.manage`. The same as at the path of the vault.
     CreateCredential = POST "/api/v1/credentials" as "create_credential" {
         body: CredentialRequest,
         reply: CREATED Credential = "The credential.",
@@ -119,7 +119,7 @@ impl RequestBody for CredentialRequest {}
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CredentialInVaultRequest {
-    /// That of the path, or absent.
+    /// The vault of the path, or absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<VaultId>")]
     pub vault_id: Option<String>,
@@ -143,7 +143,7 @@ pub struct CredentialInVaultRequest {
 impl RequestBody for CredentialInVaultRequest {}
 
 impl CredentialInVaultRequest {
-    /// The same request at the path that is not of the vault.
+    /// The same request at the path without the vault.
     pub fn in_vault(self, vault: VaultId) -> CredentialRequest {
         CredentialRequest {
             vault_id: vault.to_string(),
@@ -168,7 +168,7 @@ pub struct RotationRequest {
     #[serde(default, skip_serializing_if = "Value::is_null")]
     #[schemars(with = "Option<Material>")]
     pub material: Value,
-    /// Replaces what was there; stays where absent.
+    /// Replaces the present metadata; kept if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
     /// Stays where absent; `null` is no end.
@@ -193,7 +193,7 @@ impl RequestBody for Reason {
     }
 }
 
-/// What may be shown, such as `base_url`. Secrets under known names are moved into the material.
+/// Values that may be shown, such as `base_url`. Secrets under known names are moved into the material.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Metadata(pub Map<String, Value>);
@@ -278,7 +278,7 @@ pub struct VerifiedCredential {
     pub material: MaterialState,
 }
 
-// No comments on the values: they would make it a choice between schemas.
+// No comments on the values: they would turn it into a choice between schemas.
 /// It can be unsealed, is still to come, or was destroyed with the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -20,8 +20,8 @@ endpoints! {
 
     /// List detached calls, newest first
     ///
-    /// The caller's own; those of all principals with `audit.read`. Calls that have ended are listed for as long as their
-    /// result is kept.
+    /// The caller's own; those of all principals with `audit.read`. Ended calls are listed as long as their result is
+    /// stored.
     ListDetachedCalls = GET "/api/v1/detached-calls" as "list_detached_calls" {
         query: DetachedQuery,
         reply: OK DetachedPage = "A page.",
@@ -71,7 +71,7 @@ pub struct ResultQuery {
     pub wait_seconds: Option<u32>,
 }
 
-/// What was done to a detached call.
+/// A change of a detached call.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DetachedChange {
     pub status: DetachedChangeStatus,
@@ -114,7 +114,7 @@ pub struct DetachedCall {
     pub tool_name: String,
     pub agent_id: PrincipalId,
     pub actor: PrincipalId,
-    /// The approvals that were asked for.
+    /// The requested approvals.
     pub approval_ids: Vec<ApprovalId>,
     pub cancelled: bool,
     pub idempotency_key: Option<IdempotencyKey>,

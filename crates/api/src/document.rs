@@ -16,7 +16,6 @@ mod base;
 #[cfg(test)]
 mod tests;
 
-/// Why there is no document.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum DocumentError {
     #[error("there are two different schemas `{0}`; give one of the types another name")]
@@ -72,7 +71,7 @@ pub fn document(heading: &Heading<'_>, groups: &[Group]) -> Result<Value, Docume
     Ok(document)
 }
 
-/// Adds the members of objects and the elements of lists; anything else takes the place of what was there.
+/// Adds the members of objects and the elements of lists; anything else replaces the present value.
 pub fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
@@ -176,7 +175,7 @@ fn path_parameter(path: &str, description: Option<&str>, schema: &Value) -> Valu
     json!({"name": name, "in": "path", "required": true, "description": description, "schema": schema})
 }
 
-/// One parameter for each property. A query cannot say `null`.
+/// One parameter for each property. A query cannot express `null`.
 fn query_parameters(schema: &Value) -> Vec<Value> {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
@@ -241,7 +240,7 @@ fn complete_all(document: &mut Value) {
     }
 }
 
-/// Adds what follows from the kind of the operation: who may call it, and how it is refused.
+/// Adds what follows from the kind of the operation: authentication and refusals.
 fn complete(path: &str, method: &str, operation: &mut Map<String, Value>) {
     let mut refusals = Vec::new();
     // The few operations that need no key say so themselves.

@@ -1,4 +1,4 @@
-//! What an endpoint is, and the notation in which the modules of this crate declare theirs.
+//! The endpoint trait, and the notation in which the modules of this crate declare their endpoints.
 
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
@@ -23,11 +23,11 @@ pub trait Endpoint: 'static {
     const AUTHENTICATION: Authentication;
     /// The status of a success.
     const STATUS: StatusCode;
-    /// What the response to a success is.
+    /// The description of a success.
     const REPLY_DOC: &'static str;
     /// Errors besides those that follow from method, path and authentication.
     const ERRORS: &'static [ErrorResponse];
-    /// The response that is a stream, where a client can ask for one.
+    /// The stream response, if a client can request one.
     const STREAM: Option<Stream>;
 
     type Path: PathParameter;
@@ -42,11 +42,11 @@ pub trait Endpoint: 'static {
         None
     }
 
-    /// Adds to the document what the types do not say: headers, other media types, other successes.
+    /// Adds to the document what the types do not express: headers, other media types, other successes.
     fn amend(_operation: &mut Value, _schemas: &mut Schemas) {}
 }
 
-/// What a request must carry to reach the endpoint.
+/// The authentication that an endpoint requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authentication {
     Key,
@@ -57,7 +57,7 @@ pub enum Authentication {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorResponse {
     pub status: ErrorStatus,
-    /// In place of what is said about the status everywhere.
+    /// Replaces the general description of the status.
     pub description: Option<&'static str>,
 }
 
@@ -94,7 +94,7 @@ impl StreamKind {
 
 /// A JSON body, which is an object.
 pub trait RequestBody: JsonSchema + Serialize + DeserializeOwned + Send {
-    /// What a request without a body means; `None` where one is required.
+    /// The meaning of a request without a body; `None` if one is required.
     fn absent() -> Option<Self> {
         None
     }

@@ -72,15 +72,15 @@ endpoints! {
 
     /// Delegate part of a grant
     ///
-    /// Needs `tools.delegate` and to hold the grant, or to manage its credential. What is absent is inherited; nothing may
-    /// be wider.
+    /// Needs `tools.delegate` and to hold the grant, or to manage its credential. Absent members are inherited; nothing
+    /// may be wider.
     DelegateGrant = POST "/api/v1/grants/{grant_id}/delegate" as "delegate_grant" {
         path: GrantId,
         body: DelegationRequest = {"target_agent_id": "refunds", "scopes": ["charges.read"]},
         reply: CREATED Grant = "The new grant.",
     }
 
-    /// Suspend a grant and what is below it
+    /// Suspend a grant and its descendants
     SuspendGrant = PATCH "/api/v1/grants/{grant_id}/suspend" as "suspend_grant" {
         path: GrantId,
         body: Reason,
@@ -146,14 +146,14 @@ impl GrantRequest {
     }
 }
 
-/// What is delegated, to `target_agent_id` or `agent_id`.
+/// A delegation to `target_agent_id` or `agent_id`.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelegationRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<DelegateAction>")]
     pub action: Option<String>,
-    /// That of the path, or absent.
+    /// The grant of the path, or absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<GrantId>")]
     pub source_grant_id: Option<String>,

@@ -91,10 +91,10 @@ pub struct InvocationQuery {
     pub task_id: Option<ContextId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<IdempotencyKey>,
-    /// Not before.
+    /// Inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Before.
+    /// Exclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,8 +103,8 @@ pub struct InvocationQuery {
     pub cursor: Option<Cursor>,
 }
 
-/// At a path that names the grant, the intent or the task, the query cannot name it too. The server reads all of them as
-/// [`InvocationQuery`] and refuses the member by name.
+/// At a path that names the grant, the intent or the task, the query cannot name it too. The server parses all of them
+/// as [`InvocationQuery`] and refuses the member by name.
 macro_rules! narrower_queries {
     ($($name:ident without $member:literal;)+) => {$(
         #[derive(Debug, Default, Serialize, Deserialize)]
@@ -133,7 +133,7 @@ narrower_queries! {
     TaskInvocationQuery without "task_id";
 }
 
-/// A call as its caller made it.
+/// A call as reported by its caller.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InvocationReport {
@@ -145,10 +145,10 @@ pub struct InvocationReport {
     pub agent_id: PrincipalId,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Map<String, Value>>,
-    /// `success` where absent.
+    /// Default: `success`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ReportedStatus>,
-    /// Accepted and not kept.
+    /// Accepted and not stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ enum ReportedCost {
     Object { estimated_cost_usd: Option<Dollars> },
 }
 
-/// What remains of a call.
+/// The record of a call.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Invocation {
     pub id: InvocationId,
@@ -216,7 +216,7 @@ pub struct Invocation {
     /// Of method, URL and canonical parameters.
     #[schemars(with = "Option<Digest>")]
     pub request_fingerprint: Option<String>,
-    /// Not kept.
+    /// Not stored.
     pub result: (),
     pub error: Option<InvocationError>,
     #[schemars(range(min = 100, max = 599))]
@@ -232,8 +232,8 @@ pub struct Invocation {
     pub transport: String,
     pub reported: bool,
     pub timestamp: Timestamp,
-    /// What policies and guardians decided about the request and the result. Only where one invocation is shown, for
-    /// readers with `audit.read`, and where any was consulted.
+    /// Decisions of policies and guardians about the request and the result. Only if one invocation is shown, for
+    /// readers with `audit.read`, and if any guardian was consulted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hook_decisions: Vec<Map<String, Value>>,
 }
@@ -278,7 +278,7 @@ pub struct InvocationError {
     pub message: String,
 }
 
-/// What a call cost, by estimate.
+/// The estimated cost of a call.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Cost")]
 pub struct EstimatedCost {

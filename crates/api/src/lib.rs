@@ -56,7 +56,7 @@ pub fn groups() -> Vec<Group> {
     ]
 }
 
-/// The document of what is served under `/api/v1` and to operators.
+/// The document of the API under `/api/v1` and for operators.
 pub fn toolgate_document(version: &str, codes: &[&str]) -> Result<Value, DocumentError> {
     let heading = Heading {
         title: "Toolgate",
@@ -70,7 +70,7 @@ pub fn toolgate_document(version: &str, codes: &[&str]) -> Result<Value, Documen
     document(&heading, &groups())
 }
 
-/// The document of what is served under `/v1`.
+/// The document of the API under `/v1`.
 pub fn openwop_document(version: &str, codes: &[&str]) -> Result<Value, DocumentError> {
     let heading = Heading {
         title: "Toolgate, OpenWOP",

@@ -9,7 +9,7 @@ use crate::endpoint::endpoints;
 endpoints! {
     tag "master keys" = "Which key wraps the material, and its rotation.";
 
-    /// Show which master key wraps how much
+    /// Show what each master key wraps
     ///
     /// Needs `tenants.manage` in the tenant `default`.
     ShowMasterKeys = GET "/api/v1/master-keys" as "show_master_keys" {
@@ -38,7 +38,7 @@ pub struct MasterKeys {
 pub struct MasterKey {
     pub key_id: String,
     pub current: bool,
-    /// How many data keys it wraps.
+    /// The number of data keys that it wraps.
     pub wraps: u64,
     pub retired_at: Option<Timestamp>,
 }

@@ -53,7 +53,7 @@ impl FlatDetails {
     }
 }
 
-/// What others have a fixed meaning.
+/// Other members with a fixed meaning.
 #[derive(JsonSchema)]
 #[schemars(extend("additionalProperties" = true))]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -61,7 +61,7 @@ struct KnownDetails {
     /// The invalid part of the request.
     #[schemars(skip_serializing_if = "Option::is_none", with = "String")]
     path: Option<String>,
-    /// Whose limit it was.
+    /// The limit that was exceeded.
     #[schemars(skip_serializing_if = "Option::is_none", with = "String")]
     scope: Option<String>,
 }

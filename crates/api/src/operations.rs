@@ -1,4 +1,4 @@
-//! What operators look at: liveness, readiness, counters, and what is served.
+//! Endpoints for operators: liveness, readiness, metrics, and the API documents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ fn describe_page(operation: &mut Value, _: &mut Schemas) {
 }
 
 fn describe_metrics(operation: &mut Value, _: &mut Schemas) {
-    let plain = json!({"type": "string", "description": "The same, where only this is accepted."});
+    let plain = json!({"type": "string", "description": "The same, if the client accepts only this type."});
     let content = json!({
         "application/openmetrics-text": {"schema": {"type": "string"}},
         "text/plain": {"schema": plain},
@@ -70,7 +70,7 @@ fn describe_metrics(operation: &mut Value, _: &mut Schemas) {
 
 fn describe_readiness(operation: &mut Value, schemas: &mut Schemas) {
     let content = json!({"application/json": {"schema": schemas.reply::<Readiness>()}});
-    merge(operation, json!({"responses": {"503": {"description": "A part does not work.", "content": content}}}));
+    merge(operation, json!({"responses": {"503": {"description": "A component does not work.", "content": content}}}));
 }
 
 /// The discovery document of OpenIntent, in the shape that its reference server has.

@@ -1,4 +1,4 @@
-//! What a request carries in its URL.
+//! URL parameters.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -22,9 +22,9 @@ use crate::schemas::Schemas;
 #[schemars(inline)]
 pub struct Nothing {}
 
-/// What stands for the placeholder of a path.
+/// A type for the placeholder of a path.
 pub trait PathParameter {
-    /// In place of what follows from the name of the placeholder.
+    /// Replaces the description that follows from the name of the placeholder.
     const DESCRIPTION: Option<&'static str> = None;
 
     fn schema(schemas: &mut Schemas) -> Option<Value>;
@@ -66,7 +66,7 @@ path_parameters! {
 }
 
 impl PathParameter for LinkToken {
-    const DESCRIPTION: Option<&'static str> = Some("The end of a one-time link.");
+    const DESCRIPTION: Option<&'static str> = Some("The token of a one-time link.");
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
         Some(schemas.request::<Self>())
@@ -90,7 +90,7 @@ impl<T> PathText<T> {
     }
 }
 
-/// What is said in documents about a [`PathText`].
+/// The description of a [`PathText`] in documents.
 pub trait DescribedPath: JsonSchema {
     const DESCRIPTION: &'static str;
 }
@@ -120,7 +120,7 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// INVARIANT: the ids above consist of characters that stand for themselves in a path.
+/// INVARIANT: the ids above consist of characters that need no escaping in a path.
 pub fn replace_placeholder(path: &str, value: &impl Display) -> String {
     match (path.split_once('{'), path.split_once('}')) {
         (Some((before, _)), Some((_, after))) => format!("{before}{value}{after}"),
@@ -128,7 +128,7 @@ pub fn replace_placeholder(path: &str, value: &impl Display) -> String {
     }
 }
 
-/// The parameters of lists that come in pages.
+/// The parameters of paged lists.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Paging {
@@ -138,7 +138,8 @@ pub struct Paging {
     pub cursor: Option<Cursor>,
 }
 
-/// How many items a page has at most. Out of range is refused where it is used, so that the refusal names the range.
+/// The maximum number of items in a page. A value out of range is refused when it is used, so that the refusal names
+/// the range.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Limit(pub u32);
@@ -165,7 +166,7 @@ impl From<Cursor> for String {
     }
 }
 
-/// A schema that stands where it is used and not under a name of its own.
+/// A schema that is inlined instead of having its own name.
 macro_rules! inline_schema {
     ($type:ty, $name:literal, $schema:expr) => {
         impl schemars::JsonSchema for $type {
@@ -190,7 +191,7 @@ inline_schema!(
     "Limit",
     json!({
         "type": "integer",
-        "description": "How many items at most.",
+        "description": "The maximum number of items.",
         "minimum": 1,
         "maximum": Limit::MAXIMUM,
         "default": Limit::DEFAULT,

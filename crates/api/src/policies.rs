@@ -1,4 +1,4 @@
-//! Policies: what is in force, changes, drafts, and re-evaluation of what was recorded.
+//! Policies: the active ones, changes, drafts, and re-evaluation of recorded decisions.
 
 use std::fmt;
 
@@ -57,21 +57,22 @@ endpoints! {
         body: DraftRequest = {
             "files": [{"name": "draft.cedar", "text": "forbid (principal, action, resource);\n"}]
         },
-        reply: OK CheckedPolicies = "What was found.",
+        reply: OK CheckedPolicies = "The findings.",
     }
 
-    /// Put a rule in force that was in shadow mode
+    /// Enforce a rule that was in shadow mode
     ///
-    /// Needs `policies.manage`. Makes a new version.
+    /// Needs `policies.manage`. Creates a new version.
     PromotePolicy = POST "/api/v1/policies/promote" as "promote_policy" {
         body: PromoteRequest = {"policy_id": "no-night-work"},
         reply: OK PolicyVersionRules = "The new version with its rules.",
         errors: [NotFound],
     }
 
-    /// Put the policies of an earlier version in force again
+    /// Activate the policies of an earlier version again
     ///
-    /// Needs `policies.manage`. Makes a new version with the files of the earlier one, which are checked and tested again.
+    /// Needs `policies.manage`. Creates a new version with the files of the earlier one, which are checked and tested
+    /// again.
     RollBackPolicies = POST "/api/v1/policies/rollback" as "roll_back_policies" {
         body: RollbackRequest = {"version": 2, "expected_version": 3},
         reply: OK PolicyVersionRules = "The new version with its rules.",
@@ -80,12 +81,12 @@ endpoints! {
 
     /// Show what rules can refer to
     ///
-    /// Needs `policies.manage` or `audit.read`. Made from the tools that are registered now.
+    /// Needs `policies.manage` or `audit.read`. Generated from the tools that are registered now.
     ShowPolicySchema = GET "/api/v1/policies/schema" as "show_policy_schema" {
         reply: OK PolicySchema = "The schema.",
     }
 
-    /// Show what rules in shadow mode would have done
+    /// Show what rules in shadow mode would have decided
     ///
     /// Needs `audit.read`.
     ShowShadowReport = GET "/api/v1/policies/shadow" as "show_shadow_report" {
@@ -95,14 +96,14 @@ endpoints! {
 
     /// Evaluate recorded calls by a draft
     ///
-    /// Needs `policies.manage` and `audit.read`. Nothing is changed. A call is undecidable where a rule reads what was not
+    /// Needs `policies.manage` and `audit.read`. Nothing is changed. A call is undecidable if a rule reads what was not
     /// recorded.
     SimulatePolicies = POST "/api/v1/policies/simulate" as "simulate_policies" {
         body: SimulationRequest = {
             "files": [{"name": "draft.cedar", "text": "forbid (principal, action, resource);\n"}],
             "since": "2099-03-01T00:00:00Z"
         },
-        reply: OK Simulation = "What would have been decided otherwise.",
+        reply: OK Simulation = "The decisions that would have been different.",
         stream: Lines SimulationStep = "Lines of JSON: the progress, and at the end the result.",
     }
 

@@ -8,12 +8,12 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Tells `null` from absent: what this reads was present.
+/// Distinguishes `null` from absent: a value that this parses was present.
 pub fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Reads an object, or `null` for none. By itself a struct would be read from a list of its fields too.
+/// Parses an object, or `null` for none. A plain struct would also accept a list of its fields.
 pub fn optional_object<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
@@ -22,7 +22,7 @@ where
     deserializer.deserialize_any(OptionalObject(PhantomData))
 }
 
-/// An object inside a list. By itself a struct would be read from a list of its fields too.
+/// An object inside a list. A plain struct would also accept a list of its fields.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]

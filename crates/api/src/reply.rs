@@ -1,4 +1,4 @@
-//! What many replies have in common.
+//! Shared parts of replies.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub(crate) struct Dollars(#[schemars(range(min = 0, max = 1_000_000_000))] f64);
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct Digest(String);
 
-/// What was refused. The document lists the codes where the gate says which there are.
+/// The code of a refusal. The document lists the codes of the gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ErrorCode(pub String);

@@ -1,4 +1,4 @@
-//! The schemas of one document: requests as they are read, replies as they are written, in one namespace.
+//! The schemas of one document: requests as they are parsed, replies as they are written, in one namespace.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ impl Schemas {
             }
             all.insert(name, schema);
         }
-        // schemars numbers the types of one name, and tells nobody.
+        // schemars silently numbers types with the same name.
         let numbered = all.keys().find(|name| name.strip_suffix('2').is_some_and(|base| all.contains_key(base)));
         match numbered {
             Some(name) => Err(DocumentError::Contradiction(name.trim_end_matches('2').to_owned())),
@@ -66,7 +66,7 @@ impl Schemas {
     }
 }
 
-/// Removes what generators of clients and schemathesis do not understand, or what the server does not check.
+/// Removes what client generators and schemathesis do not support, or what the server does not check.
 fn polished(mut schema: Schema, side: Side) -> Value {
     Bounds.transform(&mut schema);
     let mut formats = RestrictFormats::default();
@@ -80,7 +80,7 @@ fn polished(mut schema: Schema, side: Side) -> Value {
     schema.to_value()
 }
 
-/// The range of an integer, which schemars says only by a `format` that is not a standard.
+/// The range of an integer, which schemars expresses only by a `format` that is not a standard.
 struct Bounds;
 
 impl Transform for Bounds {
@@ -110,7 +110,7 @@ struct Polish(Side);
 impl Transform for Polish {
     fn transform(&mut self, schema: &mut Schema) {
         if let Some(members) = schema.as_object_mut() {
-            // A set is read from a list with repetitions, and written without.
+            // A set is parsed from a list with repetitions, and written without.
             if self.0 == Side::Request {
                 members.remove("uniqueItems");
             }

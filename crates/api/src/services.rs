@@ -15,7 +15,7 @@ use crate::reply::Removed;
 use crate::schemas::Schemas;
 
 endpoints! {
-    tag "services" = "The registry: which services there are, and how their tools are called.";
+    tag "services" = "The registry of services and how their tools are called.";
 
     /// Register a version of a service
     ///
@@ -88,7 +88,7 @@ fn describe_replace(operation: &mut Value, schemas: &mut Schemas) {
     merge(operation, json!({"responses": {"201": {"description": "New.", "content": content}}}));
 }
 
-/// A definition as it is sent; the model reads it, and says what is wrong with it by its path.
+/// A definition as sent; the model parses it, and reports errors by path.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ServiceDefinition(pub Map<String, Value>);

@@ -59,7 +59,7 @@ endpoints! {
     /// A dry run of the pipeline: nothing is reserved, sent or recorded.
     ExplainCall = GET "/api/v1/tools/why" as "explain_call" {
         query: WhyQuery,
-        reply: OK Explanation = "What would become of the call.",
+        reply: OK Explanation = "The outcome that the call would have.",
         amend: describe_parameters,
     }
 
@@ -78,11 +78,11 @@ endpoints! {
     }
 }
 
-/// What a call can end with besides success.
+/// The outcomes of a call besides success.
 fn describe_call(operation: &mut Value, schemas: &mut Schemas) {
     describe_endings(operation, schemas);
     let either = json!({"anyOf": [schemas.reply::<ErrorBody>(), schemas.reply::<FailedCall>()]});
-    let replayed = json!({"description": "`true` where it was executed before.", "schema": {"type": "string"}});
+    let replayed = json!({"description": "`true` if it was executed before.", "schema": {"type": "string"}});
     merge(
         operation,
         json!({"responses": {
@@ -93,7 +93,7 @@ fn describe_call(operation: &mut Value, schemas: &mut Schemas) {
     );
 }
 
-/// What a call and the result of a detached call have in common.
+/// The outcomes that a call and the result of a detached call share.
 pub(crate) fn describe_endings(operation: &mut Value, schemas: &mut Schemas) {
     let failed = schemas.reply::<FailedCall>();
     let prefer = json!({
@@ -121,7 +121,7 @@ pub(crate) fn detached_response(schemas: &mut Schemas) -> Value {
         "description": "The call has not ended.",
         "headers": {
             "Location": {"description": "The URL of the call.", "schema": {"type": "string"}},
-            "Retry-After": {"description": "When to ask again, in seconds.", "schema": {"type": "integer"}},
+            "Retry-After": {"description": "Seconds to wait before asking again.", "schema": {"type": "integer"}},
         },
         "content": {"application/json": {"schema": schemas.reply::<DetachedCall>()}},
     })
@@ -205,10 +205,10 @@ pub struct Tool {
     pub scope: Scope,
     #[schemars(with = "DefinedSource")]
     pub source: SourceKind,
-    /// JSON Schema 2020-12; `null` where there is none.
+    /// JSON Schema 2020-12; `null` if there is none.
     #[schemars(with = "Option<Map<String, Value>>")]
     pub parameters: Option<Value>,
-    /// JSON Schema 2020-12; `null` where there is none.
+    /// JSON Schema 2020-12; `null` if there is none.
     #[schemars(with = "Option<Map<String, Value>>")]
     pub returns: Option<Value>,
     pub idempotent: bool,
@@ -217,7 +217,7 @@ pub struct Tool {
     /// `write` where none is declared.
     pub safety_tier: SafetyTier,
     pub approval: Option<ApprovalNeed>,
-    /// What the caller itself must hold; `null` where nothing is declared.
+    /// The scopes that the caller itself must hold; `null` if none are declared.
     pub required_scopes: Option<BTreeSet<RequiredScope>>,
     pub egress: Option<Egress>,
     pub replay_policy: Option<ReplayPolicy>,
@@ -278,7 +278,7 @@ pub struct GrantedTool {
     pub name: String,
     pub scope: Scope,
     pub description: Option<String>,
-    /// JSON Schema 2020-12; `null` where there is none.
+    /// JSON Schema 2020-12; `null` if there is none.
     #[schemars(with = "Option<Map<String, Value>>")]
     pub parameters: Option<Value>,
     pub safety_tier: SafetyTier,
@@ -295,7 +295,7 @@ pub struct GrantedTool {
     pub delegated_from: Option<PrincipalId>,
 }
 
-/// What would become of a call.
+/// The outcome that a call would have.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// Whether it would be admitted.
@@ -306,7 +306,7 @@ pub struct Explanation {
     pub steps: Vec<ExplanationStep>,
 }
 
-/// One check; one that refuses says why.
+/// One check; a failed one has the reason.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ExplanationStep {
     #[schemars(with = "DryStage")]

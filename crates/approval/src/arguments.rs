@@ -1,11 +1,12 @@
-//! What a call's arguments name: command lines, files, texts. Tools of several agents spell these differently.
+//! Command lines, files and texts in a call's arguments. The tools of different agents name these arguments
+//! differently.
 
 use serde_json::Value;
 
-/// Names of arguments that hold a command line, as one text or word by word.
+/// Names of arguments with a command line, as one string or word by word.
 const COMMAND_LINES: [&str; 4] = ["command", "cmd", "script", "shell_command"];
 
-/// Names of arguments that hold the path of a file or a directory.
+/// Names of arguments with the path of a file or a directory.
 const PATHS: [&str; 14] = [
     "file_path",
     "path",
@@ -23,7 +24,7 @@ const PATHS: [&str; 14] = [
     "paths",
 ];
 
-/// Names of arguments that say where a command runs.
+/// Names of arguments with the working directory of a command.
 const DIRECTORIES: [&str; 8] = [
     "working_directory",
     "working_dir",
@@ -35,15 +36,15 @@ const DIRECTORIES: [&str; 8] = [
     "dir_path",
 ];
 
-/// What stands before the name of a file in a patch.
+/// The prefixes of file names in a patch.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// The command line that the shell recogniser judges.
+/// The command line that the shell recognizer decides on.
 pub(crate) fn command_line(arguments: &Value) -> Option<&str> {
     arguments.get("command").and_then(Value::as_str)
 }
 
-/// Every command line, wherever it stands.
+/// Every command line, at any depth.
 pub(crate) fn command_lines(tool: &str, arguments: &Value) -> Vec<String> {
     named(arguments, &COMMAND_LINES)
         .into_iter()
@@ -61,7 +62,7 @@ pub(crate) fn directories(arguments: &Value) -> Vec<&str> {
     named(arguments, &DIRECTORIES).into_iter().filter_map(Value::as_str).collect()
 }
 
-/// Every path, wherever it stands.
+/// Every path, at any depth.
 pub(crate) fn paths<'a>(tool: &str, arguments: &'a Value) -> Vec<&'a str> {
     let mut paths = Vec::new();
     if is_patching(tool) {
@@ -77,7 +78,7 @@ pub(crate) fn paths<'a>(tool: &str, arguments: &'a Value) -> Vec<&'a str> {
     paths
 }
 
-/// Every text, names of arguments too.
+/// Every string, including names of arguments.
 pub(crate) fn texts(arguments: &Value) -> Vec<&str> {
     match arguments {
         Value::String(text) => vec![text],
@@ -89,13 +90,13 @@ pub(crate) fn texts(arguments: &Value) -> Vec<&str> {
     }
 }
 
-/// The tool's own name, without its service: `slack.send_message` is `send_message`.
+/// The name of the tool without its service: `send_message` of `slack.send_message`.
 pub(crate) fn own_name(tool: &str) -> &str {
     let name = tool.rsplit(['.', '/', ':']).next().unwrap_or(tool);
     name.rsplit("__").next().unwrap_or(name)
 }
 
-/// Does it take a patch where others take a command line?
+/// Whether the tool takes a patch in the argument in which others take a command line.
 fn is_patching(tool: &str) -> bool {
     own_name(tool).eq_ignore_ascii_case("apply_patch")
 }

@@ -1,5 +1,5 @@
-//! The approval broker: where calls wait for an approver. It records an approval before it announces it, learns of decisions
-//! made here and in other processes, and ends every wait at its deadline.
+//! The approval broker: calls wait here for an approver. It records an approval before it announces it, learns of
+//! decisions made here and in other processes, and ends every wait at its deadline.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ use crate::{coverage, offers, parts, risk};
 #[cfg(test)]
 mod tests;
 
-/// What a call is told that waits when the gate stops.
+/// The reason for calls that are pending at shutdown.
 const STOPPING: &str = "the gate stopped while this approval was pending";
 
 /// Where calls wait for an approver.
@@ -43,7 +43,6 @@ pub struct ApprovalBroker {
 }
 
 impl ApprovalBroker {
-    /// The desk of one process.
     pub fn new(
         approvals: Arc<dyn Approvals>,
         standing_approvals: Arc<dyn StandingApprovals>,
@@ -63,9 +62,9 @@ impl ApprovalBroker {
         }
     }
 
-    /// Shows that this process lives. To be called before the first call waits, and then again and again.
+    /// Renews the lease of this process. Call it before the first call waits, and then periodically.
     pub async fn heartbeat(&self) -> Result<(), Refusal> {
-        // Where there is no other process nobody looks.
+        // Without other processes, nobody checks the lease.
         if !self.approvals.shares_approvals() {
             return Ok(());
         }
@@ -73,8 +72,8 @@ impl ApprovalBroker {
         self.approvals.heartbeat(Heartbeat { process: self.process, time: self.clock.now(), attended }).await
     }
 
-    /// Hears of decisions that nobody told this process of: those that were made elsewhere, and those whose approver
-    /// disconnected once they were stored.
+    /// Collects decisions that this process was not notified of: those made in other processes, and those whose
+    /// approver disconnected after they were stored.
     pub async fn collect(&self) -> Result<(), Refusal> {
         if self.is_idle() {
             return Ok(());
@@ -85,7 +84,7 @@ impl ApprovalBroker {
         Ok(())
     }
 
-    /// Ends what is overdue and what belongs to processes that died; answers how many.
+    /// Ends approvals that are overdue or belong to dead processes; returns how many.
     pub async fn reap(&self) -> Result<u64, Refusal> {
         if !self.clock.is_steady() {
             return self.collect().await.map(|()| 0);
@@ -95,7 +94,7 @@ impl ApprovalBroker {
         reaped
     }
 
-    /// How many calls wait here.
+    /// The number of calls that wait here.
     pub fn waiting(&self) -> usize {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -104,7 +103,7 @@ impl ApprovalBroker {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// What earlier answers allow, where they cover the call.
+    /// The consent that standing approvals give, if they cover the call.
     async fn covered(&self, approval: &Approval) -> Result<Option<Consent>, Refusal> {
         let (true, Some(arguments)) = (approval.coverable, &approval.arguments) else { return Ok(None) };
         let now = self.clock.now();
@@ -121,12 +120,12 @@ impl ApprovalBroker {
         if here || self.approvals.is_attended(tenant, self.clock.now()).await? {
             return Ok(());
         }
-        let reason = "this call needs a person's approval, somebody must be there to give it, and nobody is: open \
+        let reason = "this call requires a connected approver, and none is connected; open \
                       `toolgate approvals` and call again";
         Err(Refusal::new(Code::ApprovalRequired, reason).with("attendance", "required"))
     }
 
-    /// Ends an approval that waits here, unless somebody was faster.
+    /// Ends an approval that waits here, unless it was decided meanwhile.
     async fn end(
         &self,
         audit: &AuditContext,
@@ -154,7 +153,7 @@ impl Approver for ApprovalBroker {
         }
         approval.status = ApprovalStatus::Pending;
         let (id, expires_at) = (approval.id, approval.expires_at);
-        // INVARIANT: whoever waits is there before anybody can answer.
+        // INVARIANT: the waiting call is registered before anybody can decide.
         let (sender, mut receiver) = oneshot::channel();
         let waiting_call = waits.then(|| WaitingCall::taken(self, id, sender));
         let process = self.process;
@@ -163,10 +162,10 @@ impl Approver for ApprovalBroker {
         self.approvals.request_approval(command).await?;
         asked(&approval);
         if !waits {
-            // It stays open without anything that waits for it: what is overdue is reaped.
+            // It stays open without a waiting call: it is reaped when overdue.
             return Ok(ApprovalOutcome::Open(id));
         }
-        // What was asked is in the ledger: a call that waits for days holds on to no copy of it.
+        // The question is in the ledger: a call that waits for days keeps no copy of it.
         drop(approval);
         let remaining = expires_at.as_millis().saturating_sub(self.clock.now().as_millis());
         let remaining = Duration::from_millis(u64::try_from(remaining).unwrap_or(0));
@@ -188,13 +187,13 @@ impl Approver for ApprovalBroker {
         }
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&approval.id);
         if let Some(waiting) = waiting {
-            // Whoever is gone meanwhile ends by itself.
+            // A call that is gone meanwhile needs no decision.
             let _ = waiting.send(approval.clone());
         }
     }
 
-    fn standing(&self, approval: &Approval, wish: &StandingRequest) -> Result<(Coverage, Reach), String> {
-        coverage::standing(approval, wish, &*self.links)
+    fn standing(&self, approval: &Approval, request: &StandingRequest) -> Result<(Coverage, Reach), String> {
+        coverage::standing(approval, request, &*self.links)
     }
 
     fn covering(&self, standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String> {
@@ -226,13 +225,13 @@ impl Approver for ApprovalBroker {
     }
 }
 
-/// Waits until this process is about to end.
+/// Waits for the shutdown of this process.
 async fn stopping(closed: &mut watch::Receiver<bool>) {
-    // An error means that the broker is gone, which ends as well.
+    // An error means that the broker is gone, which ends the wait as well.
     let _ = closed.wait_for(|closed| *closed).await;
 }
 
-/// A call that waits for its decision; no longer when dropped.
+/// A call that waits for its decision; deregistered on drop.
 struct WaitingCall<'a> {
     broker: &'a ApprovalBroker,
     id: ApprovalId,
@@ -251,7 +250,7 @@ impl Drop for WaitingCall<'_> {
     }
 }
 
-/// An approver that is connected, for as long as this is kept.
+/// A connected approver, for as long as this is kept.
 struct AttachedApprover {
     tenant: TenantId,
     attended: Arc<Mutex<BTreeMap<TenantId, u64>>>,

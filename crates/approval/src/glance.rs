@@ -1,17 +1,17 @@
-//! A generous look at a command line: every command that it may contain, also within quotes, substitutions and programs
-//! that start others. It serves warnings and what must be asked in any case; it never serves a yes.
+//! A permissive scan of a command line: every command that it may contain, including those in quotes, substitutions and
+//! arguments of programs that start others. Used for warnings and for what must always be asked; never for an approval.
 
 use crate::shell::{Prefix, PrefixError, read};
 
-/// How deep command lines within command lines are followed.
+/// The maximum nesting of command lines that is followed.
 const DEPTH: usize = 4;
 
-/// How many words behind a program that starts others may each be the one that it starts, and how many of the words behind
-/// that one are looked at as its arguments.
+/// How many words after a program that starts others are each considered as the started program, and how many words
+/// after that as its arguments.
 const STARTED: usize = 16;
 const ARGUMENTS: usize = 64;
 
-/// The commands that a line may contain, each with its program first, quotes and escapes taken away.
+/// The commands that a line may contain, each with its program first, without quotes and escapes.
 pub(crate) fn commands(line: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     gather(line, DEPTH, &mut found);
@@ -24,7 +24,7 @@ pub(crate) fn program_name(word: &str) -> String {
     name.strip_suffix(".exe").unwrap_or(&name).to_owned()
 }
 
-/// What a word may name: itself, the parts of `--name=value` and `a:b`, and what is written onto a short option.
+/// What a word may name: itself, the parts of `--name=value` and `a:b`, and the value appended to a short option.
 pub(crate) fn pieces(word: &str) -> Vec<&str> {
     let mut pieces = vec![word];
     if word.contains(['=', ',', ':', '@']) {
@@ -61,7 +61,7 @@ fn gather(line: &str, depth: usize, found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// Divides a line that is more than plain commands, without regard to quotes.
+/// Splits a line that is more than plain commands, ignoring quotes.
 fn split(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word = String::new();
@@ -93,7 +93,7 @@ fn end_word(commands: &mut [Vec<String>], word: &mut String) {
     }
 }
 
-/// Assignments, and words of the grammar that a command follows.
+/// Assignments, and shell keywords that precede a command.
 fn is_before_program(word: &str) -> bool {
     matches!(word, "!" | "do" | "elif" | "else" | "if" | "then" | "time" | "until" | "while") || word.contains('=')
 }

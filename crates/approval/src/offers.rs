@@ -1,5 +1,5 @@
-//! What an answer could cover besides its call, put into words beforehand: the exact rule, and examples that are true
-//! because the recogniser itself has judged them.
+//! Describes in advance what a decision could cover besides its call: the exact rule, and examples that are true
+//! because the recognizer itself has checked them.
 
 use serde_json::json;
 use toolgate_gate::ports::approver::Offer;
@@ -14,21 +14,21 @@ use crate::risk::{Kind, of_command};
 use crate::shell::{Prefix, Surroundings, covered, read};
 use toolgate_model::visible::visible;
 
-/// How many examples are shown.
+/// The number of examples.
 const EXAMPLES: usize = 3;
 
-/// Programs that do something else with every subcommand: a prefix of their name alone would say nothing.
+/// Programs whose subcommands differ in what they do: a prefix of the program name alone would mean nothing.
 const WITH_SUBCOMMANDS: &str = "apt apt-get aws az brew bun bundle cargo cnpm composer dnf docker docker-compose dotnet \
     flutter gcloud gem gh git go gradle helm hg jj just kubectl make mix mvn nerdctl npm oc pip pip3 pipenv pnpm podman \
     poetry rake rustup sbt stack svn swift systemctl terraform tofu uv yarn yarnpkg yum";
 
-/// Subcommands with subcommands of their own, or that run what is named next. `*` stands for all of a program.
+/// Subcommands with their own subcommands, or that run what is named next. `*` stands for all of a program.
 const WITH_TWO: &str = "aws:* az:* bun:run bundle:exec cnpm:run docker:compose docker:container docker:image gcloud:* \
     gh:* git:bisect git:remote git:stash git:submodule git:worktree go:mod go:tool helm:repo kubectl:rollout npm:run \
     npm:run-script pip:config pnpm:run poetry:run rustup:component rustup:target rustup:toolchain uv:pip uv:run \
     yarn:run yarnpkg:run";
 
-/// What an answer could cover besides the call; nothing where it can cover nothing else.
+/// What a decision could cover besides the call; empty if it can cover nothing else.
 pub fn offers(approval: &Approval, links: &dyn Links) -> Vec<Offer> {
     if require_coverable(approval, links).is_err() {
         return Vec::new();
@@ -43,8 +43,8 @@ pub fn offers(approval: &Approval, links: &dyn Links) -> Vec<Offer> {
     offers
 }
 
-/// The prefix that would be proposed for a command line: program and subcommand, and of a program that is not known as many
-/// words more as its options take; if it covers the whole line.
+/// The prefix to propose for a command line: program and subcommand, and for an unknown program as many more words as
+/// its options take; only if it covers the whole line.
 pub fn proposed_prefix(command: &str, around: Surroundings<'_>) -> Option<Prefix> {
     let commands = read(command).ok()?;
     let words = &commands.first()?.words;
@@ -54,12 +54,12 @@ pub fn proposed_prefix(command: &str, around: Surroundings<'_>) -> Option<Prefix
     let prefix = (shortest..=plain.len())
         .filter_map(|length| Prefix::parse(&plain.get(..length)?.join(" ")).ok())
         .find(covers)?;
-    // What deletes, reaches the network or the like is a person's to think of.
+    // A prefix for commands that delete, access the network or similar is not proposed.
     let is_grave = of_command(prefix.words(), &Directory::of(None)).iter().any(|finding| finding.kind != Kind::Outside);
     (!is_grave).then_some(prefix)
 }
 
-/// How many words make the prefix of a command.
+/// The number of words in the prefix of a command.
 fn length(words: &[&str]) -> Option<usize> {
     let (program, arguments) = words.split_first()?;
     if !WITH_SUBCOMMANDS.split_ascii_whitespace().any(|known| known == *program) {
@@ -113,7 +113,7 @@ fn examples(lines: impl IntoIterator<Item = String>, fits: impl Fn(&String) -> b
     examples
 }
 
-/// The rule that would stand, in the words in which it would be listed.
+/// The rule that would be created, in the words of listings.
 fn rule(approval: &Approval, coverage: Coverage) -> Option<String> {
     let standing = StandingApproval {
         id: StandingApprovalId::new(approval.created_at, [0; 10]),
@@ -227,8 +227,8 @@ mod tests {
             assert_eq!(offers.len(), 2, "{line}");
             let text = offers[1].scope.pointer("/always_prefix/prefix").and_then(Value::as_str).unwrap();
             let coverage = RequestedCoverage::Prefix(text.to_owned());
-            let wish = StandingRequest { coverage, reach: None, expires_in_seconds: None, max_uses: None };
-            assert!(standing(&call, &wish, &NoLinks).is_ok(), "{line}");
+            let request = StandingRequest { coverage, reach: None, expires_in_seconds: None, max_uses: None };
+            assert!(standing(&call, &request, &NoLinks).is_ok(), "{line}");
             assert_eq!((offers[1].matches.len(), offers[1].does_not_match.len()), (3, 3), "{line}");
         }
     }

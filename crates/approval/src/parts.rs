@@ -1,4 +1,4 @@
-//! The commands of a command line, each with what is known of it, so that a person sees at once what is new.
+//! The commands of a command line with what is known of each, so that an approver sees at once what is new.
 
 use toolgate_gate::ports::approver::{Covered, Part, PartState, RiskLevel};
 use toolgate_model::approval::{Approval, Category, StandingApproval};
@@ -10,8 +10,8 @@ use crate::risk::{Finding, of_command};
 use crate::shell::{Objection, PlainCommand, Prefix, Word, judge, read};
 use toolgate_model::visible::visible;
 
-/// The commands of the call's command line; none where it has no command line. What stands is taken to be active, and the
-/// agent's.
+/// The commands of the call's command line; empty if it has none. The standing approvals are assumed to be active and
+/// the agent's own.
 pub fn parts(approval: &Approval, standing: &[StandingApproval]) -> Vec<Part> {
     let line = approval.arguments.as_ref().and_then(command_line).filter(|_| approval.category == Category::Exec);
     let (Some(line), Some(arguments)) = (line, &approval.arguments) else { return Vec::new() };
@@ -38,7 +38,7 @@ fn part(command: &PlainCommand, judged: Result<usize, Objection>, prefixes: &[Pr
     let (state, why) = match judged.map(|place| prefixes.get(place)) {
         Ok(Some(prefix)) => (PartState::Granted, format!("covered by `{prefix}`")),
         Err(objection) if risks.is_empty() => (PartState::New, objection.to_string()),
-        // INVARIANT: a place is that of a prefix; anything else is granted by none.
+        // INVARIANT: every index is that of a prefix; other approvals grant none.
         Ok(None) | Err(_) => (PartState::Risky, risks.join("; ")),
     };
     Part { text: visible(&text), state, why }
@@ -48,7 +48,7 @@ fn is_high(finding: &Finding) -> bool {
     finding.kind.level() == RiskLevel::High
 }
 
-/// A word as it can be written so that the shell reads it the same way.
+/// Quotes a word so that the shell parses it to the same text.
 fn spelled(word: &Word) -> String {
     if word.plain { word.text.clone() } else { format!("'{}'", word.text.replace('\'', "'\\''")) }
 }

@@ -1,5 +1,5 @@
-//! Places in a file system, told by their paths alone: whether one lies in the workspace, holds secrets, or decides what
-//! runs later. Spelling does not matter: case, doubled slashes, `.` and `..` and characters without a shape are taken out.
+//! Classifies paths by their text alone: whether one is in the workspace, contains secrets, or decides what runs later.
+//! Spelling is normalized: case, repeated slashes, `.`, `..` and invisible characters.
 
 mod table;
 #[cfg(test)]
@@ -13,16 +13,16 @@ use toolgate_model::visible::is_honest;
 
 use self::table::{BELOW_SYSTEM, HOLDERS, PLAIN, PROTECTED, SECRET, TEMPLATES};
 
-/// A path that is protected.
+/// A protected path.
 struct Protection {
     path: &'static str,
-    /// What is changed by changing it.
+    /// What a change of it affects.
     what: &'static str,
-    /// Whether it is meant from the root only.
+    /// Whether it applies from the root only.
     of_system: bool,
 }
 
-/// The protected paths by their first names: long command lines have many words.
+/// The protected paths by their first name, because long command lines have many words.
 static INDEX: LazyLock<BTreeMap<&'static str, Vec<Protection>>> = LazyLock::new(|| {
     let mut index: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (group, of_system) in
@@ -37,12 +37,12 @@ static INDEX: LazyLock<BTreeMap<&'static str, Vec<Protection>>> = LazyLock::new(
     index
 });
 
-/// A directory from which paths lead.
+/// A base directory for paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Directory {
-    /// From the root downwards; `None` where it is not known.
+    /// From the root; `None` if unknown.
     names: Option<Vec<String>>,
-    /// Whether its own path can be the beginning of one that matters, so that a plain name in it can matter.
+    /// Whether its path can be the beginning of a protected one, so that a plain name in it can be protected.
     pub(crate) matters: bool,
 }
 
@@ -52,7 +52,6 @@ impl Directory {
         Self::from_names(workspace.map(|workspace| names(&folded(workspace.as_str()), Vec::new()).0))
     }
 
-    /// Where a path leads.
     pub(crate) fn at(place: Place) -> Self {
         Self::from_names(Some(place.names))
     }
@@ -64,19 +63,19 @@ impl Directory {
     }
 }
 
-/// Where a path leads.
+/// A resolved path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Names from the root, or from the user's directory or an unknown one downwards.
+    /// Names from the root, or from the home directory or an unknown one.
     names: Vec<String>,
-    /// Whether it is below the root.
+    /// Whether it is absolute.
     rooted: bool,
     /// Whether it is below the directory, or below nothing that the path names.
     inside: bool,
 }
 
 impl Place {
-    /// Where a path leads from a directory.
+    /// Resolves a path against a directory.
     pub(crate) fn of(path: &str, directory: &Directory) -> Self {
         let path = folded(path);
         let base = directory.names.as_deref();
@@ -92,14 +91,14 @@ impl Place {
         Self { names, rooted: base.is_some(), inside }
     }
 
-    /// Whether it is below the workspace. Devices that keep nothing are nowhere else.
+    /// Whether it is below the workspace. Devices that store nothing count as inside.
     pub(crate) fn is_inside(&self) -> bool {
         let device = self.names.len() == 2 && self.names.first().is_some_and(|name| name == "dev");
         let harmless = |name: &String| matches!(name.as_str(), "null" | "stdin" | "stdout" | "stderr" | "zero");
         self.inside || (self.rooted && device && self.names.last().is_some_and(harmless))
     }
 
-    /// What is changed by changing it, if that must never go unasked.
+    /// What a change of it affects, if it always needs approval.
     pub(crate) fn protection(&self) -> Option<&'static str> {
         self.names.iter().enumerate().find_map(|(start, name)| {
             let here = self.names.get(start..).unwrap_or_default();
@@ -112,12 +111,12 @@ impl Place {
         })
     }
 
-    /// Whether it is a directory that holds something protected.
+    /// Whether it is a directory that contains something protected.
     pub(crate) fn holds_protected(&self) -> bool {
         self.names.last().is_some_and(|last| HOLDERS.iter().any(|holder| fits_at(0, last, holder)))
     }
 
-    /// Whether it is known to hold secrets.
+    /// Whether it is known to contain secrets.
     pub(crate) fn is_secret(&self) -> bool {
         if self.names.last().is_some_and(|last| TEMPLATES.iter().any(|template| fits_at(0, last, template))) {
             return false;
@@ -127,7 +126,7 @@ impl Place {
     }
 }
 
-/// Do the names begin with those of `path`, divided by slashes?
+/// Whether the names begin with those of `path`, which is separated by slashes.
 fn begins(names: &[String], path: &str) -> bool {
     let mut own = names.iter();
     path.split('/').enumerate().all(|(place, name)| own.next().is_some_and(|own| fits_at(place, own, name)))
@@ -139,9 +138,9 @@ fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '['])
 }
 
-/// Does a name fit one of the table, which may have a `*` at its beginning or its end? The name itself may be a pattern of
-/// the shell's. At the beginning of a path such a one counts only where its dot is written: the shell leaves out names
-/// with a dot elsewhere, and `*` in every line would count as everything.
+/// Whether a name matches one of the table, which may have a `*` at its beginning or its end. The name itself may be a
+/// shell pattern. At the beginning of a path a pattern counts only if its dot is written: the shell does not match dot
+/// files otherwise, and `*` in every line would match everything.
 fn fits_at(place: usize, own: &str, name: &str) -> bool {
     let fitting = match (name.strip_prefix('*'), name.strip_suffix('*')) {
         (Some(ending), _) => own.ends_with(ending),
@@ -154,8 +153,8 @@ fn fits_at(place: usize, own: &str, name: &str) -> bool {
     (place > 0 || (own.starts_with('.') && name.starts_with('.'))) && fits(own, name)
 }
 
-/// Does a name fit a pattern with `*`, `?` and `[...]`, which stands for any one letter here? In the time of one product of
-/// their lengths: only the last `*` is ever tried again.
+/// Whether a name matches a pattern with `*`, `?` and `[...]`, which here stands for any one letter. Takes time
+/// proportional to the product of their lengths: only the last `*` is ever retried.
 fn fits(pattern: &str, name: &str) -> bool {
     let wanted = tokens(pattern);
     let letters: Vec<char> = name.chars().collect();
@@ -205,7 +204,7 @@ fn tokens(pattern: &str) -> Vec<Token> {
     tokens
 }
 
-/// In lower case, as some file systems compare, with slashes of one kind and nothing that has no shape.
+/// In lower case, as some file systems compare, with one kind of slash and without invisible characters.
 fn folded(path: &str) -> String {
     let path = path.strip_prefix("file://").unwrap_or(path).trim();
     path.chars().filter(|&letter| is_honest(letter)).flat_map(char::to_lowercase).map(slash).collect()
@@ -220,7 +219,7 @@ fn has_drive(path: &str) -> bool {
     letters.next().is_some_and(|letter| letter.is_ascii_alphabetic()) && letters.as_str().starts_with(":/")
 }
 
-/// The names of a path behind those where it starts, and whether it climbs out of all of them.
+/// The names of a path after those of its start, and whether it climbs above all of them.
 fn names(path: &str, start: Vec<String>) -> (Vec<String>, bool) {
     let mut climbed = false;
     let mut names = start;

@@ -1,5 +1,4 @@
-//! How much can go wrong with a call, by fixed rules that anybody can look up. It tells a person where to look; it decides
-//! nothing.
+//! Assesses the risk of a call by fixed, documented rules. It shows approvers where to look; it decides nothing.
 
 mod command;
 mod kind;
@@ -21,10 +20,10 @@ use crate::place::{Directory, Place};
 use crate::shell::{MAX_BYTES, read};
 use toolgate_model::visible::{first_hidden, mixed_scripts};
 
-/// The most notes that anybody reads.
+/// The maximum number of notes.
 const NOTES: usize = 12;
 
-/// Assesses what a person is asked for.
+/// Assesses the call of an approval.
 pub fn assess(approval: &Approval, links: &dyn Links) -> Risk {
     let workspace = approval.session.as_ref().and_then(|session| session.workspace.as_ref());
     let directory = Directory::of(workspace);
@@ -43,7 +42,7 @@ pub fn assess(approval: &Approval, links: &dyn Links) -> Risk {
         findings.extend(of_letters(arguments));
     }
     if approval.original_arguments.is_some() {
-        let note = "a guardian changed what the caller sent; what is shown is what would run".to_owned();
+        let note = "a guardian modified the call; the modified version is shown and would run".to_owned();
         findings.push(Finding { kind: Kind::Changed, note });
     }
     summed(findings)
@@ -51,7 +50,7 @@ pub fn assess(approval: &Approval, links: &dyn Links) -> Risk {
 
 fn summed(mut findings: Vec<Finding>) -> Risk {
     let level = findings.iter().map(|finding| finding.kind.level()).max().unwrap_or(RiskLevel::Low);
-    // The worst first; the order of what is equally bad stays.
+    // The highest risk first; the sort is stable.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.kind.level()));
     let mut notes: Vec<String> = Vec::new();
     for note in findings.into_iter().map(|finding| finding.note).filter(|note| !note.is_empty()) {
@@ -66,12 +65,12 @@ fn of_category(category: Category) -> Finding {
     let (kind, note) = match category {
         Category::Info | Category::Edit => (Kind::Harmless, ""),
         Category::Exec => (Kind::Runs, "it runs a command"),
-        Category::Mcp => (Kind::Runs, "it calls a tool of somebody else's"),
+        Category::Mcp => (Kind::Runs, "it calls an external tool"),
     };
     Finding { kind, note: note.to_owned() }
 }
 
-/// What a tool's name says of it.
+/// The risk that the name of a tool indicates.
 fn of_name(tool: &str) -> Option<Finding> {
     let name = own_name(tool);
     let words = words_of(name);
@@ -113,18 +112,18 @@ fn of_paths(paths: Vec<&str>, directory: &Directory) -> Vec<Finding> {
 
 fn of_line(line: &str, directory: &Directory) -> Vec<Finding> {
     if line.len() > MAX_BYTES {
-        let note = "the command line is too long to be judged; look at all of it".to_owned();
+        let note = "the command line is too long to be assessed; review all of it".to_owned();
         return vec![Finding { kind: Kind::Hidden, note }];
     }
     let mut findings: Vec<Finding> = commands(line).iter().flat_map(|words| of_command(words, directory)).collect();
     if let Err(objection) = read(line) {
-        let note = format!("the command line is more than plain commands: {objection}");
+        let note = format!("the command line is not a list of plain commands: {objection}");
         findings.push(Finding { kind: Kind::Runs, note });
     }
     findings
 }
 
-/// What is said to databases and to services.
+/// Statements to databases and services.
 fn of_statements(arguments: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     for text in texts(arguments) {
@@ -142,7 +141,7 @@ fn of_statements(arguments: &Value) -> Vec<Finding> {
     findings
 }
 
-/// Letters that deceive whoever reads them.
+/// Misleading characters.
 fn of_letters(arguments: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     for text in texts(arguments) {
@@ -150,7 +149,7 @@ fn of_letters(arguments: &Value) -> Vec<Finding> {
             findings.push(Kind::Hidden.because(&hidden.to_string()));
         }
         for word in mixed_scripts(text).into_iter().take(3) {
-            let note = format!("`{word}` mixes letters of several scripts that look alike");
+            let note = format!("`{word}` mixes similar letters of several scripts");
             findings.push(Finding { kind: Kind::Hidden, note });
         }
     }

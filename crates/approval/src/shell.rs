@@ -1,7 +1,7 @@
-//! The shell recogniser: is a command line, as bash or sh would run it, covered by granted prefixes? It understands a
-//! small language of plain commands with literal words and leaves everything else to a person; and behind the words of a
-//! prefix it covers only what is known to be harmless. It is a convenience and no boundary: a program that was granted
-//! does what it does.
+//! The shell recognizer decides whether granted prefixes cover a command line as bash or sh would run it. It
+//! understands a small language of plain commands with literal words and leaves everything else to a person; after the
+//! words of a prefix it covers only arguments that are known to be harmless. It is a convenience and not a security
+//! boundary: a granted program does what it does.
 
 mod character;
 mod harmless;
@@ -17,18 +17,17 @@ pub use self::objection::Objection;
 pub use self::prefix::{Prefix, PrefixError};
 pub use self::reader::{MAX_BYTES, MAX_COMMANDS, PlainCommand, Separator, Word, read};
 
-/// Whether a command line may run without asking, and why.
+/// Whether a command line may run without approval, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coverage {
-    /// May it run without asking?
     pub approve: bool,
     /// The reason, for people.
     pub why: String,
-    /// Which of the prefixes were needed, by their place in the list, each once. Empty unless approved.
+    /// The prefixes that were needed, by their index in the list, without duplicates. Empty unless approved.
     pub used: Vec<usize>,
 }
 
-/// Judges a command line. Approved is only what is understood completely and covered in every part.
+/// Decides on a command line. It approves only what it understands completely and what is covered in every part.
 pub fn covered(command: &str, prefixes: &[Prefix], around: Surroundings<'_>) -> Coverage {
     match covering(command, prefixes, around) {
         Ok(used) => {
@@ -40,7 +39,7 @@ pub fn covered(command: &str, prefixes: &[Prefix], around: Surroundings<'_>) -> 
     }
 }
 
-/// The places of the prefixes that cover the commands, or what is in the way.
+/// The indexes of the prefixes that cover the commands, or the objection.
 fn covering(command: &str, prefixes: &[Prefix], around: Surroundings<'_>) -> Result<Vec<usize>, Objection> {
     let mut used = Vec::new();
     for judged in judge(&read(command)?, prefixes, around) {
@@ -52,7 +51,7 @@ fn covering(command: &str, prefixes: &[Prefix], around: Surroundings<'_>) -> Res
     Ok(used)
 }
 
-/// For each command of a line, the place of the prefix that covers it, or what is in the way.
+/// For each command of a line, the index of the prefix that covers it, or the objection.
 pub(crate) fn judge(
     commands: &[PlainCommand],
     prefixes: &[Prefix],
@@ -69,13 +68,14 @@ pub(crate) fn judge(
             (Ok(_), Some(away)) => Err(Objection::Beyond { program: command.program(), beyond: away.to_string() }),
             (covering, _) => covering,
         });
-        // Once away, always away: whether a command that leads back is reached cannot be told.
+        // Once a command has left the workspace, the rest counts as outside: whether a command that leads back is
+        // reached is unknown.
         at_home &= harmless::changes_directory(&words).is_none_or(|to| around.is_workspace(to));
     }
     judged
 }
 
-/// The first prefix that covers all of a command; else what the last one that begins it does not cover.
+/// The first prefix that covers all of a command; otherwise the objection of the last one that begins it.
 fn covering_prefix(
     command: &PlainCommand,
     words: &[&str],

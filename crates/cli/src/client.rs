@@ -24,65 +24,40 @@ pub use self::lines::{answered, refused};
 pub use self::refused::Refused;
 pub use self::typed::{Outcome, TypedRequest};
 
-/// Where a gate listens unless it is told otherwise.
+/// The default address of a gate.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:7300";
 
-/// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an answer may take. Revoking a very large tree is the slowest thing there is.
+/// The slowest request revokes a very large tree of grants.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(120);
-/// The largest answer that is held in memory; exports are not.
+/// The largest response that is held in memory. Exports are streamed.
 const RESPONSE_LIMIT: usize = 64 * 1024 * 1024;
 
-/// Why there is no answer to work with.
+/// Why a request has no usable response.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// The gate says no.
     #[error("{} [{}]", .body.message(), .body.code())]
-    Refused {
-        /// With which status.
-        status: StatusCode,
-        body: Box<Refused>,
-    },
-    /// What answers is no gate.
-    #[error("{url} answered {status}, but not as a Toolgate does; check --url or TOOLGATE_URL")]
-    UnexpectedServer {
-        /// The gate's URL.
-        url: String,
-        /// What it answered.
-        status: StatusCode,
-    },
-    /// The answer stopped before its end.
-    #[error("the answer of {url} broke off: {reason}")]
-    BrokenOff {
-        /// The gate's URL.
-        url: String,
-        /// How.
-        reason: String,
-    },
-    /// Nobody answers.
+    Refused { status: StatusCode, body: Box<Refused> },
+    #[error("{url} responded with {status}, which is not a response of a Toolgate gate; check --url or TOOLGATE_URL")]
+    UnexpectedServer { url: String, status: StatusCode },
+    #[error("the response from {url} is incomplete: {reason}")]
+    BrokenOff { url: String, reason: String },
     #[error(
-        "no gate answers at {url}: {reason}; start one with `toolgate serve`, or say where it is with --url or TOOLGATE_URL"
+        "could not connect to {url}: {reason}; start a gate with `toolgate serve`, or set its URL with --url or TOOLGATE_URL"
     )]
-    Unreachable {
-        /// The gate's URL.
-        url: String,
-        /// What the system said.
-        reason: String,
-    },
-    /// TLS cannot be used here.
-    #[error("TLS cannot be set up: {0}")]
+    Unreachable { url: String, reason: String },
+    #[error("could not set up TLS: {0}")]
     Tls(String),
-    /// The key cannot stand in a header.
-    #[error("the key contains characters that no key has; set TOOLGATE_TOKEN again or run `toolgate login`")]
+    #[error(
+        "the key contains characters that are not valid in a key; set TOOLGATE_TOKEN again or run `toolgate login`"
+    )]
     Token,
-    /// The URL is none.
-    #[error("`{0}` is not the URL of a gate; write http://HOST:PORT or https://HOST")]
+    #[error("`{0}` is not the URL of a gate; use http://HOST:PORT or https://HOST")]
     Url(String),
 }
 
 impl ClientError {
-    /// Whether asking again later may help.
+    /// Whether the request may succeed when it is repeated later.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::BrokenOff { .. } | Self::Unreachable { .. } => true,
@@ -94,7 +69,6 @@ impl ClientError {
     }
 }
 
-/// A gate, and the key to show to it.
 pub struct Client {
     http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
     url: String,
@@ -103,7 +77,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the gate at this URL.
     pub fn new(url: &str, token: &Secret) -> Result<Self, ClientError> {
         let url = checked_url(url)?;
         let text = Zeroizing::new(format!("Bearer {}", token.expose()));
@@ -120,7 +93,7 @@ impl Client {
         Ok(Self { http, url, authorization, timeout: RESPONSE_TIMEOUT })
     }
 
-    /// The same, waiting this long for an answer: a person may have to give it.
+    /// Sets the timeout of responses, for requests that wait for an approver.
     #[must_use]
     pub fn waiting(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
@@ -140,7 +113,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a request; returns a success whose body is still to come.
+    /// Sends a request and returns a successful response, whose body is not read yet.
     async fn open(
         &self,
         more: Option<(HeaderName, HeaderValue)>,
@@ -161,13 +134,13 @@ impl Client {
         }
         let body = body.map(Bytes::from_owner).unwrap_or_default();
         let request = request.body(Full::new(body)).map_err(|_| ClientError::Url(self.url.clone()))?;
-        let answer = self.in_time(async { self.http.request(request).await.map_err(|error| self.unreachable(&error)) });
-        let answer = answer.await?;
-        let status = answer.status();
+        let sent = self.in_time(async { self.http.request(request).await.map_err(|error| self.unreachable(&error)) });
+        let response = sent.await?;
+        let status = response.status();
         if status.is_success() {
-            return Ok(answer);
+            return Ok(response);
         }
-        let bytes = self.in_time(self.collect(answer.into_body())).await?;
+        let bytes = self.in_time(self.collect(response.into_body())).await?;
         match serde_json::from_slice::<Refused>(&bytes) {
             Ok(body) => Err(ClientError::Refused { status, body: Box::new(body) }),
             Err(_) => Err(ClientError::UnexpectedServer { url: self.url.clone(), status }),
@@ -182,12 +155,12 @@ impl Client {
     async fn in_time<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
         match tokio::time::timeout(self.timeout, work).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(self.broken_off("it took too long")),
+            Err(_) => Err(self.broken_off("it timed out")),
         }
     }
 
     fn unreachable(&self, error: &HttpError) -> ClientError {
-        // The innermost cause is the one that says something: connection refused, name unknown, certificate expired.
+        // Only the innermost cause is specific: connection refused, unknown name, expired certificate.
         let mut cause: &dyn std::error::Error = error;
         while let Some(source) = cause.source() {
             cause = source;
@@ -199,24 +172,22 @@ impl Client {
         }
     }
 
-    /// The gate began to answer and did not come to the end of it.
+    /// The error for a response that ended early.
     pub fn broken_off(&self, reason: &str) -> ClientError {
         ClientError::BrokenOff { url: self.url.clone(), reason: reason.to_owned() }
     }
 }
 
-/// Why a download did not come to its end.
 #[derive(Debug, Error)]
 pub enum DownloadError {
-    /// The gate, or the way to it.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// Where it should be written.
+    /// The sink failed.
     #[error("{0}")]
     Sink(std::io::Error),
 }
 
-/// Whether a key shown to this URL travels in the clear over a network.
+/// Whether a key sent to this URL crosses a network unencrypted.
 pub fn is_exposed(url: &str) -> bool {
     let Ok(uri) = url.parse::<Uri>() else { return false };
     let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
@@ -224,12 +195,12 @@ pub fn is_exposed(url: &str) -> bool {
     uri.scheme_str() == Some("http") && !local
 }
 
-/// The URL without a slash at its end.
+/// Validates a URL and removes a trailing slash.
 pub fn checked_url(url: &str) -> Result<String, ClientError> {
     let refused = || ClientError::Url(url.to_owned());
     let uri: Uri = url.parse().map_err(|_| refused())?;
     let known = matches!(uri.scheme_str(), Some("http" | "https"));
-    // A name and a password in the URL would end up in messages.
+    // A user name and password in the URL would appear in messages.
     let plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@')) && uri.query().is_none();
     if known && plain { Ok(url.trim_end_matches('/').to_owned()) } else { Err(refused()) }
 }

@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, how it is answered, and how it ends.
+//! The command tree, and how commands are run and reported.
 
 use std::process::ExitCode;
 
@@ -49,11 +49,11 @@ pub(crate) mod values;
 mod vault;
 mod whoami;
 
-/// Stands between AI agents and the tools they use: keeps the credentials, checks the grants, writes the log.
+/// Gateway between AI agents and their tools: keeps credentials, checks grants and records every call.
 ///
-/// Without a command it serves. Every other command speaks to a running gate: with the login that `toolgate login` saved, or
-/// with the key in TOOLGATE_TOKEN, to the gate at --url or TOOLGATE_URL. Exit status: 0 done, 1 refused or failed, 2 bad
-/// usage.
+/// Without a command it runs the gate. Most other commands are clients of a running gate: they use the login saved by
+/// `toolgate login`, or the key in TOOLGATE_TOKEN, and the gate at --url or TOOLGATE_URL. Exit status: 0 success, 1 refused
+/// or failed, 2 invalid usage.
 #[derive(Parser)]
 #[command(name = "toolgate", version, after_help = EXAMPLE)]
 pub struct CommandLine {
@@ -61,10 +61,10 @@ pub struct CommandLine {
     command: Option<Command>,
 }
 
-const EXAMPLE: &str = "To see what it does, in a minute and leaving nothing behind:
+const EXAMPLE: &str = "To see what it does in one minute, without leaving anything behind:
   toolgate demo
 
-Example, from nothing to a grant:
+Example, from the first start to a grant:
   toolgate serve &
   toolgate login
   toolgate vault create main
@@ -102,49 +102,35 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// Why a command did not do what it should.
 #[derive(Debug, Error)]
 pub enum Failure {
-    /// The gate, or the way to it.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The gate says no, and the command can tell more about it.
+    /// A refusal of the gate that the command explains.
     #[error("{text}")]
     Explained {
-        /// For people.
         text: String,
-        /// The gate's error object, for programs.
+        /// The error object of the gate, for `--json`.
         body: Box<Value>,
     },
-    /// A file that should be there, or should not.
     #[error("{what}: {reason}")]
-    Io {
-        /// Which.
-        what: String,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// An export that is not what was logged.
+    Io { what: String, reason: std::io::Error },
     #[error("not verified: {0}")]
     NotVerified(Box<VerifyError>),
-    /// A file that others can read.
     #[error(transparent)]
     PrivateFile(#[from] PrivateFileError),
-    /// A sentence says it all.
     #[error("{0}")]
     Said(String),
-    /// The command was not given as it must be.
+    /// Exit status 2.
     #[error("{0}")]
     Usage(String),
 }
 
 impl Failure {
-    /// The system refused something about a file or a stream.
     pub fn io(what: impl Into<String>, reason: std::io::Error) -> Self {
         Self::Io { what: what.into(), reason }
     }
 
-    /// A refusal of the gate that the command can explain.
     pub fn explained(text: String, body: &Refused) -> Self {
         Self::Explained { text, body: Box::new(json!(body)) }
     }
@@ -174,13 +160,13 @@ impl From<DownloadError> for Failure {
     fn from(error: DownloadError) -> Self {
         match error {
             DownloadError::Client(error) => Self::Client(error),
-            DownloadError::Sink(reason) => Self::io("the export cannot be written", reason),
+            DownloadError::Sink(reason) => Self::io("could not write the export", reason),
         }
     }
 }
 
 impl CommandLine {
-    /// What was asked for. Where it cannot be understood, or is a question about the usage, the process ends here.
+    /// Parses the arguments of the process. Exits if they are invalid or ask for help.
     pub fn read() -> Self {
         let matches = help::with_verbatim_examples(Self::command()).get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
@@ -238,14 +224,13 @@ use tenant::Tenant;
 use tool::Tool;
 use vault::Vault;
 
-/// Runs a command that waits for answers.
 fn asked(connection: &Connection, command: impl Future<Output = Result<Report, Failure>>) -> ExitCode {
     finish(connection.json, block_on(command).map(Some))
 }
 
 fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Failure::io("the runtime cannot be started", error))?.block_on(command)
+    runtime.map_err(|error| Failure::io("could not start the async runtime", error))?.block_on(command)
 }
 
 fn finish(json: bool, outcome: Result<Option<Report>, Failure>) -> ExitCode {

@@ -1,5 +1,4 @@
-//! Durations as people write them: `90s`, `30m`, `8h`, `7d`, `250ms`. The one place that reads them, for the command line and
-//! for configuration files.
+//! Durations with a unit, such as `90s`, `30m`, `8h`, `7d` and `250ms`, in arguments and configuration files.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,13 +6,13 @@ use std::time::Duration;
 use serde::Deserializer;
 use serde::de::{Error, Visitor};
 
-/// What to write, for whoever wrote something else.
-pub const ADVICE: &str = "a duration, as 90s, 30m, 8h or 7d";
+/// Describes the format in error messages.
+pub const ADVICE: &str = "a duration such as 90s, 30m, 8h or 7d";
 
-/// Milliseconds in one of each unit. `ms` stands before `s`, which it ends with.
+/// Milliseconds per unit. `ms` precedes `s`, which is a suffix of it.
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
-/// Reads a whole number with its unit.
+/// Parses a whole number with a unit.
 pub fn parse(text: &str) -> Option<Duration> {
     let (number, unit) = UNITS.iter().find_map(|(unit, length)| Some((text.strip_suffix(unit)?, *length)))?;
     let digits = !number.is_empty() && number.bytes().all(|letter| letter.is_ascii_digit());
@@ -21,26 +20,26 @@ pub fn parse(text: &str) -> Option<Duration> {
     number.checked_mul(unit).map(Duration::from_millis)
 }
 
-/// Reads a duration of whole seconds: with its unit, or as a number of seconds, as earlier versions wanted it.
+/// Parses a duration of whole seconds. A number without a unit is a number of seconds.
 pub fn parse_seconds(text: &str) -> Result<u64, String> {
-    let advice = || format!("write {ADVICE}, or a number of seconds");
+    let advice = || format!("use {ADVICE}, or a number of seconds");
     if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {
         return text.parse().map_err(|_| advice());
     }
     in_units(text, 1_000).ok_or_else(advice)
 }
 
-/// Reads a member that is a number of seconds, or a duration with its unit.
+/// Deserializes a number of seconds, or a duration with a unit.
 pub fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     deserializer.deserialize_any(In { unit: 1_000, name: "seconds" }).map(Some)
 }
 
-/// Reads a member that is a number of milliseconds, or a duration with its unit.
+/// Deserializes a number of milliseconds, or a duration with a unit.
 pub fn milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     deserializer.deserialize_any(In { unit: 1, name: "milliseconds" }).map(Some)
 }
 
-/// A whole number of some unit. No value is repeated in an error: it may be a secret in the wrong place.
+/// Errors do not contain the value: it may be a secret in the wrong place.
 struct In {
     unit: u64,
     name: &'static str,
@@ -67,7 +66,7 @@ impl Visitor<'_> for In {
     }
 }
 
-/// A duration as a whole number of a unit of so many milliseconds.
+/// A duration as a whole number of units of this many milliseconds.
 pub fn in_units(text: &str, unit: u64) -> Option<u64> {
     let milliseconds = u64::try_from(parse(text)?.as_millis()).ok()?;
     milliseconds.is_multiple_of(unit).then(|| milliseconds / unit)

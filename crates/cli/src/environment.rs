@@ -1,4 +1,4 @@
-//! The process's environment as the configuration sees it: Toolgate's own variables, and where the user's directories are.
+//! Environment variables of Toolgate, and the directories of the user.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,61 +6,57 @@ use std::path::PathBuf;
 
 use toolgate_model::secret::Secret;
 
-/// The variables that matter to Toolgate.
+/// The variables that Toolgate reads.
 pub struct Environment(BTreeMap<String, OsString>);
 
 impl Environment {
-    /// Those of this process.
     pub fn of_process() -> Self {
         Self::new(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))))
     }
 
-    /// These. One that is set to nothing counts as not set, which is how deployment files leave things out.
+    /// An empty variable counts as not set, as deployment files often have it.
     pub fn new(variables: impl IntoIterator<Item = (String, OsString)>) -> Self {
         let matters = |name: &str| name.starts_with("TOOLGATE_") || name == "HOME" || name.starts_with("XDG_");
         Self(variables.into_iter().filter(|(name, value)| matters(name) && !value.is_empty()).collect())
     }
 
-    /// The text of a variable; an error where it is no text.
     pub fn text(&self, name: &str) -> Result<Option<&str>, NotText> {
         self.0.get(name).map(|value| value.to_str().ok_or(NotText)).transpose()
     }
 
-    /// Takes a secret out.
+    /// Removes and returns a secret.
     pub fn take_secret(&mut self, name: &str) -> Result<Option<Secret>, NotText> {
         let text = self.0.remove(name).map(|value| value.into_string().map_err(|_| NotText));
         Ok(text.transpose()?.map(Secret::new))
     }
 
-    /// Whether a variable is set.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Toolgate's directory among the user's data.
+    /// The data directory of Toolgate.
     pub fn data_home(&self) -> Option<PathBuf> {
         self.home("XDG_DATA_HOME", ".local/share")
     }
 
-    /// Toolgate's directory among the user's configuration.
+    /// The configuration directory of Toolgate.
     pub fn configuration_home(&self) -> Option<PathBuf> {
         self.home("XDG_CONFIG_HOME", ".config")
     }
 
-    /// The names of the variables that are set.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
     fn home(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
-        // A relative path there is to be ignored, says the standard that defines these variables.
+        // The XDG specification requires that relative paths are ignored.
         let absolute = |name: &str| self.0.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)));
         home.map(|home| home.join("toolgate"))
     }
 }
 
-/// A variable holds bytes that are not UTF-8.
+/// A variable is not valid UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotText;
 

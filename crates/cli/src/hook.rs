@@ -1,5 +1,5 @@
-//! What coding agents say before they use a tool, and what they want to hear. Each client has words of its own, in a file
-//! of its own; here is what they share. Nothing in this module asks anybody: bytes in, a call or a reply out.
+//! The hook formats of coding agents: parses hook inputs and formats decisions. Each client has its own module. Nothing here
+//! does IO.
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
@@ -17,16 +17,14 @@ mod gemini;
 #[cfg(test)]
 mod tests;
 
-/// The exit status that blocks a call in every one of the clients. Most other failures let it pass.
+/// The exit status that blocks a call in all clients. With most others the call continues.
 pub const BLOCKED: u8 = 2;
 
-/// The longest reason that is handed on.
 const MAX_REASON: usize = 4_000;
 
-/// Where clients keep the settings that name this hook, and where Toolgate keeps its own.
+/// The directories with the settings of clients, which contain the hook, and of Toolgate.
 const SETTINGS: [&str; 5] = [".claude/", ".codex/", ".gemini/", ".cursor/", ".config/toolgate/"];
 
-/// A coding agent that asks before it uses a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HookClient {
     /// Claude Code.
@@ -39,93 +37,64 @@ pub enum HookClient {
     Cursor,
 }
 
-/// What a client says.
 #[derive(Debug, PartialEq)]
 pub enum HookInput {
-    /// A tool is about to be used.
     Call {
-        /// The client's name for the moment, which decides how it wants to be answered.
+        /// The name of the event, which determines the format of the decision.
         event: String,
-        /// The call.
         call: HookCall,
     },
-    /// Something that no call depends on.
+    /// An event that decides nothing.
     Nothing(Reply),
 }
 
-/// A tool that is about to be used.
 #[derive(Debug, PartialEq)]
 pub struct HookCall {
-    /// The client's session.
     pub session: String,
-    /// The directory it works in, if it is known by its full path.
+    /// The working directory, if its full path is known.
     pub workspace: Option<String>,
-    /// The client's name of the tool.
     pub tool: String,
-    /// The client's id of the call.
     pub id: Option<String>,
-    /// What kind of tool it is.
     pub category: Category,
-    /// What it is called with.
     pub arguments: Map<String, Value>,
 }
 
-/// What a tool does, as the modes of approvals tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Category {
-    /// Only looks.
     Info,
-    /// Changes files.
     Edit,
-    /// Runs programs, or nobody knows: the strictest.
+    /// Runs programs, or is unknown: the strictest category.
     Exec,
-    /// Belongs to a server of the Model Context Protocol.
     Mcp,
 }
 
-/// Whether the call may go on.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HookResponse {
-    /// Whether it may.
     pub allow: bool,
-    /// Why, or why not.
     pub reason: String,
 }
 
-/// What the process says and how it ends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// For the client.
     pub stdout: String,
-    /// The reason of a no, which some clients read here.
+    /// The reason of a denial, which some clients read here.
     pub stderr: String,
-    /// The exit status.
     pub code: u8,
 }
 
-/// Why the input of a hook is not understood.
 #[derive(Debug, Error)]
 pub enum InputError {
-    /// An event that may or may not decide about a call.
-    #[error(
-        "{client} sent the event `{event}`, which Toolgate does not know; take the hook off that event, or update Toolgate"
-    )]
-    Event {
-        /// Whose.
-        client: &'static str,
-        /// Which.
-        event: String,
-    },
-    /// Not the text of a hook.
-    #[error("the input of the hook cannot be read: {0}")]
+    /// An unknown event, which might decide a call.
+    #[error("{client} sent the unknown event `{event}`; remove the hook from that event, or update Toolgate")]
+    Event { client: &'static str, event: String },
+    #[error("could not parse the hook input: {0}")]
     Json(#[from] StrictJsonError),
-    /// A member that every call has.
-    #[error("the input of the hook has no `{0}`; check that the command in the client's settings names this client")]
+    #[error("the hook input has no `{0}`; check that the hook command in the settings names this client")]
     Missing(&'static str),
 }
 
 impl HookClient {
-    /// Its name, on the command line and before the names of its tools.
+    /// Its name on the command line, and the prefix of its tools.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -135,7 +104,6 @@ impl HookClient {
         }
     }
 
-    /// Understands what the client wrote to the hook.
     pub fn read(self, input: &[u8]) -> Result<HookInput, InputError> {
         let fields = Fields::new(self.name(), strict_json::parse(input)?)?;
         let mut input = match self {
@@ -148,15 +116,14 @@ impl HookClient {
             && call.category == Category::Edit
             && call.touches_settings()
         {
-            // INVARIANT: no mode that lets edits pass lets one pass that could take the hook away.
+            // INVARIANT: a mode that allows edits does not allow edits that could remove the hook.
             call.category = Category::Exec;
         }
         Ok(input)
     }
 
-    /// The answer to a call in the client's words.
     pub fn reply(self, event: &str, answer: &HookResponse) -> Reply {
-        // A no without a reason is an error of the hook to Codex, which then goes on.
+        // To Codex, a denial without a reason is a failed hook, and it continues.
         let reason = match answer.reason.trim() {
             "" if answer.allow => "allowed by Toolgate".to_owned(),
             "" => "denied by Toolgate".to_owned(),
@@ -172,7 +139,7 @@ impl HookClient {
         Reply { stdout: stdout.to_string(), stderr, code }
     }
 
-    /// The no to an input that was not understood.
+    /// The denial for an invalid input.
     pub fn reply_to_unreadable(self, reason: String) -> Reply {
         let event = match self {
             Self::ClaudeCode => claude_code::PRE_TOOL,
@@ -185,14 +152,12 @@ impl HookClient {
 }
 
 impl HookResponse {
-    /// A no.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self { allow: false, reason: reason.into() }
     }
 }
 
 impl Category {
-    /// Its name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -223,7 +188,7 @@ impl HookCall {
 }
 
 impl Reply {
-    /// No decision, for events that decide about no call.
+    /// No decision, for events that decide nothing.
     fn nothing() -> Self {
         Self { stdout: "{}".to_owned(), stderr: String::new(), code: 0 }
     }

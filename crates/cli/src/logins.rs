@@ -1,8 +1,8 @@
-//! The logins that `toolgate login` keeps, each under the name of a profile: one line `profile NAME URL PRINCIPAL TENANT KEY`
-//! for each, and a line `current NAME`. A key is shown only to the gate that it was saved for.
+//! The file of saved logins: a line `profile NAME URL PRINCIPAL TENANT KEY` for each, and a line `current NAME`. A key is
+//! sent only to the gate that it was saved for.
 //!
-//! Earlier versions wrote a line `URL KEY` for each gate. Such a login is read as a profile named after the gate's host, and
-//! is written in the new form with the next change.
+//! Earlier versions wrote a line `URL KEY` for each gate. Such a login is read as a profile named after the host of the gate,
+//! and converted by the next change.
 
 use std::path::Path;
 
@@ -13,37 +13,28 @@ use zeroize::Zeroizing;
 use crate::client::DEFAULT_URL;
 use crate::private_file::{self, PrivateFileError};
 
-/// The name of the file in the configuration home.
 pub const FILE_NAME: &str = "token";
 
-/// Stands for a principal and a tenant that an earlier version did not write down.
+/// Written for a principal and a tenant that are not known.
 const UNKNOWN: &str = "-";
 
-/// The longest name of a profile.
 const NAME_LIMIT: usize = 100;
 
-/// One login.
 pub struct Profile {
-    /// Its name, unique in the file.
+    /// Unique in the file.
     pub name: String,
-    /// The gate that the key is for.
     pub url: String,
-    /// Whom the key belongs to; unknown for a login of an earlier version.
+    /// `None` for a login of an earlier version.
     pub owner: Option<Owner>,
-    /// The key.
     pub key: Secret,
 }
 
-/// Whom a key belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// The id of the principal.
     pub principal: String,
-    /// Its tenant.
     pub tenant: String,
 }
 
-/// All logins of a user.
 #[derive(Default)]
 pub struct Logins {
     profiles: Vec<Profile>,
@@ -51,7 +42,7 @@ pub struct Logins {
 }
 
 impl Logins {
-    /// Those in this file; none where there is no file.
+    /// Reads the file; a missing file contains no logins.
     pub fn read(path: &Path) -> Result<Self, PrivateFileError> {
         let Some(text) = private_file::read(path)? else { return Ok(Self::default()) };
         let mut logins = Self::default();
@@ -76,7 +67,7 @@ impl Logins {
         Ok(logins)
     }
 
-    /// Writes them, with mode 0600.
+    /// Writes the file, with mode 0600.
     pub fn write(&self, path: &Path) -> Result<(), PrivateFileError> {
         let unknown = Owner { principal: UNKNOWN.to_owned(), tenant: UNKNOWN.to_owned() };
         let current = self.current().map(|profile| format!("current {}\n", profile.name)).unwrap_or_default();
@@ -87,33 +78,32 @@ impl Logins {
             std::iter::once("profile ").chain(words).chain([profile.key.expose(), "\n"])
         });
         let parts: Vec<&str> = std::iter::once(current.as_str()).chain(parts).collect();
-        // Allocated once: a reallocation would leave an unwiped copy behind.
+        // Allocated once: a reallocation would leave a copy that is not wiped.
         let mut text = Zeroizing::new(String::with_capacity(parts.iter().map(|part| part.len()).sum()));
         parts.into_iter().for_each(|part| text.push_str(part));
         private_file::replace(path, &text)
     }
 
-    /// All of them, in the order in which they were saved.
+    /// In the order in which they were saved.
     pub fn profiles(&self) -> &[Profile] {
         &self.profiles
     }
 
-    /// The one that is used where none is named.
+    /// The login that is used if none is named.
     pub fn current(&self) -> Option<&Profile> {
         self.named(self.current.as_deref()?)
     }
 
-    /// The one of this name.
     pub fn named(&self, name: &str) -> Option<&Profile> {
         self.profiles.iter().find(|profile| profile.name == name)
     }
 
-    /// The login of an earlier version for this gate, of which it is not known whose it is.
+    /// The login of an earlier version for this gate, whose principal is not known.
     pub fn unowned(&self, url: &str) -> Option<&Profile> {
         self.profiles.iter().find(|profile| profile.url == url && profile.owner.is_none())
     }
 
-    /// A name for a login without one: that of its principal, unless another login has it.
+    /// The default name of a login: its principal, unless another login has that name.
     pub fn name_for(&self, url: &str, owner: &Owner) -> String {
         let same = |profile: &&Profile| profile.url == url && profile.owner.as_ref() == Some(owner);
         if let Some(profile) = self.profiles.iter().find(same) {
@@ -124,7 +114,7 @@ impl Logins {
         self.free_name([principal.clone(), beside, format!("{principal}@{}@{host}", owner.tenant)])
     }
 
-    /// Adds a login, in place of the one of the same name. The first one is the current one.
+    /// Adds a login, replacing one of the same name. The first login becomes the current one.
     pub fn save(&mut self, profile: Profile) {
         if self.current().is_none() {
             self.current = Some(profile.name.clone());
@@ -135,7 +125,7 @@ impl Logins {
         }
     }
 
-    /// Makes this one the current one; answers whether there is such a profile.
+    /// Makes a login the current one. Returns false if there is no such profile.
     pub fn select(&mut self, name: &str) -> bool {
         let known = self.named(name).is_some();
         if known {
@@ -144,13 +134,12 @@ impl Logins {
         known
     }
 
-    /// Takes a login out.
     pub fn remove(&mut self, name: &str) -> Option<Profile> {
         let place = self.profiles.iter().position(|profile| profile.name == name)?;
         Some(self.profiles.remove(place))
     }
 
-    /// The first of these names that no profile has, or else the last with a number.
+    /// The first of these names that is not used, or else the last one with a number.
     fn free_name<const N: usize>(&self, names: [String; N]) -> String {
         let free = |name: &String| self.named(name).is_none();
         if let Some(name) = names.iter().find(|name| free(name)) {
@@ -161,14 +150,13 @@ impl Logins {
     }
 }
 
-/// Checks the name of a profile.
 pub fn parse_name(text: &str) -> Result<String, String> {
     let strange = |letter: char| letter.is_whitespace() || letter.is_control();
     let short = (1..=NAME_LIMIT).contains(&text.len());
     if short && !text.starts_with('-') && !text.contains(strange) {
         return Ok(text.to_owned());
     }
-    Err(format!("the name of a profile is one word of at most {NAME_LIMIT} bytes that does not begin with -"))
+    Err(format!("a profile name is one word of at most {NAME_LIMIT} bytes that does not start with -"))
 }
 
 fn parsed(line: &str) -> Option<Profile> {

@@ -1,5 +1,5 @@
-//! An OpenAPI 3.0 or 3.1 document becomes a service definition. Pure: the document is a value and nothing is fetched.
-//! What the document says is in the definition or among the findings; nothing is lost without a word.
+//! Converts an OpenAPI 3.0 or 3.1 document to a service definition. Nothing is fetched. Everything in the document is either in
+//! the definition or among the findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,68 +37,52 @@ pub(crate) mod yaml;
 #[cfg(test)]
 mod tests;
 
-/// How many tools a service may have.
 const TOOL_LIMIT: usize = 2_000;
 
-/// What the caller knows better than the document.
+/// Overrides of the document.
 #[derive(Debug, Default)]
 pub(crate) struct ImportOptions {
-    /// The name of the service, instead of one made of the title.
     pub(crate) service: Option<ServiceName>,
-    /// The version of the definition, instead of the document's.
     pub(crate) version: Option<ServiceVersion>,
-    /// Where the service is, instead of the first server.
     pub(crate) base_url: Option<BaseUrl>,
-    /// Whether the schemas of answers stay out.
+    /// Omit the schemas of results.
     pub(crate) without_returns: bool,
 }
 
-/// What came of a document.
 #[derive(Debug)]
 pub(crate) struct Imported {
-    /// The service.
     pub(crate) definition: ServiceDefinition,
-    /// How many operations the document has: as many as tools and findings of [`Kind::Operation`] together.
+    /// The number of operations: tools plus findings of [`Kind::Operation`].
     pub(crate) operations: usize,
-    /// What is not in the definition, or not as the document has it.
     pub(crate) findings: Findings,
-    /// Which credentials the service takes.
     pub(crate) credentials: Vec<CredentialNeed>,
 }
 
-/// Why a document cannot be imported at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum ImportError {
-    /// It is something else.
-    #[error("this is no OpenAPI document: it has no member `openapi`")]
+    #[error("not an OpenAPI document: it has no member `openapi`")]
     NotOpenApi,
-    /// It is of another version.
-    #[error("this is OpenAPI {0}; 3.0 and 3.1 can be imported, so convert it first")]
+    #[error("OpenAPI {0} is not supported; convert it to 3.0 or 3.1")]
     Version(String),
-    /// It has no title that a name could be made of.
-    #[error("no name can be made of the document's title; give one with --service")]
+    #[error("the title of the document does not yield a name; pass --service")]
     NoName,
-    /// It has no version that could be one of the definition.
-    #[error("no version can be made of the document's; give one with --version")]
+    #[error("the version of the document is not usable; pass --version")]
     NoVersion,
 }
 
-/// One import on its way.
 struct Import<'a> {
     document: &'a Value,
-    /// Whether it is OpenAPI 3.0, whose schemas are a dialect of their own.
+    /// OpenAPI 3.0, whose schemas are a separate dialect.
     is_older: bool,
     keeps_returns: bool,
-    /// The server of the service, as the document has it.
     server: Option<String>,
     findings: Findings,
-    /// The pointers that something referred to.
+    /// The pointers of all references.
     used: BTreeSet<String>,
     definitions: Definitions,
     schemes: Schemes,
 }
 
-/// Turns a document into a definition.
 pub(crate) fn import(document: &Value, options: &ImportOptions) -> Result<Imported, ImportError> {
     let version = document.get("openapi").ok_or(ImportError::NotOpenApi)?;
     let version = version.as_str().map_or_else(|| version.to_string(), str::to_owned);
@@ -151,7 +135,7 @@ impl<'a> Import<'a> {
         })
     }
 
-    /// Tells of members that are not read: extensions, and what OpenAPI does not have there.
+    /// Reports members that are not read: extensions, and members that OpenAPI does not define.
     fn known_members(&mut self, part: &Part<'a>, known: &[&str]) {
         for (name, below) in part.members() {
             if name.starts_with("x-") {

@@ -1,5 +1,5 @@
-//! What people and programs see: plain aligned tables or JSON on standard output, everything else on standard error.
-//! Text that came from elsewhere never reaches a terminal with its control characters.
+//! Output of commands: tables or JSON on standard output, messages on standard error. Control characters in untrusted content
+//! are escaped.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -11,48 +11,43 @@ use self::grid::{Excess, arranged};
 
 mod grid;
 
-/// What a command has to show: the same thing for programs and for people.
+/// The result of a command, as JSON and as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// For programs.
+    /// Printed with `--json`.
     pub value: Value,
-    /// For people.
     pub text: String,
-    /// What people are told besides, on standard error.
+    /// Printed on standard error, without `--json`.
     pub aside: String,
-    /// Whether what is shown is a no, which scripts learn from the exit status.
+    /// Makes the exit status 1.
     pub refused: bool,
 }
 
 impl Report {
-    /// A thing and its sentence.
     pub fn new(value: impl Serialize, text: impl Into<String>) -> Self {
         let value = serde_json::to_value(value).unwrap_or(Value::Null);
         Self { value, text: text.into(), aside: String::new(), refused: false }
     }
 
-    /// The same, with this on standard error where people read it.
     #[must_use]
     pub fn with_aside(self, aside: impl Into<String>) -> Self {
         Self { aside: aside.into(), ..self }
     }
 
-    /// The same as a no, if it is one.
     #[must_use]
     pub fn refused_if(self, refused: bool) -> Self {
         Self { refused, ..self }
     }
 
-    /// A thing and all of its members.
+    /// The text lists all members of the value.
     pub fn details(value: impl Serialize) -> Self {
         let value = serde_json::to_value(value).unwrap_or(Value::Null);
         let text = details(&value);
         Self::new(value, text)
     }
 
-    /// Writes it.
     pub fn print(&self, json: bool) -> io::Result<()> {
-        // A command that has written its lines itself has no value left to show.
+        // A command that has printed its own lines has no value.
         let json = json && !self.value.is_null();
         let text = if json { json_text(&self.value) } else { self.text.clone() };
         if !text.is_empty() {
@@ -65,7 +60,7 @@ impl Report {
     }
 }
 
-/// Writes lines to standard output. A reader that has gone away, as `head` does, is no failure.
+/// Prints to standard output. A closed pipe, as with `head`, is not an error.
 pub fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
@@ -74,12 +69,12 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes lines to standard error. There is nowhere to report a failure of that.
+/// Prints to standard error; failures cannot be reported.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// The text with everything escaped that could move, colour or reorder what a terminal shows.
+/// Escapes characters that could change how a terminal displays the text.
 pub fn clean(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -92,12 +87,12 @@ pub fn clean(text: &str) -> String {
     cleaned
 }
 
-/// The same for a message of several lines.
+/// [`clean`] for several lines.
 pub fn clean_lines(text: &str) -> String {
     text.lines().map(clean).collect::<Vec<_>>().join("\n")
 }
 
-/// A value as JSON that is read by programs and shown by terminals: what a terminal would obey is escaped as JSON escapes it.
+/// Formats JSON, with characters that affect a terminal escaped as in JSON.
 pub fn json_text(value: &Value) -> String {
     let text = format!("{value:#}");
     let mut escaped = String::with_capacity(text.len());
@@ -114,7 +109,7 @@ pub fn json_text(value: &Value) -> String {
     escaped
 }
 
-/// A JSON value as people read it, on one line.
+/// A JSON value on one line, for tables.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
@@ -130,7 +125,7 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// An aligned table with a heading. `columns` are the heading and the member of each row that stands below it.
+/// An aligned table. `columns` are the headings and the members that they show.
 pub fn table(rows: &[Value], columns: &[(&str, &str)]) -> String {
     if rows.is_empty() {
         return "none".to_owned();
@@ -140,30 +135,29 @@ pub fn table(rows: &[Value], columns: &[(&str, &str)]) -> String {
     arranged(&std::iter::once(headings).chain(cells).collect::<Vec<_>>(), terminal_columns(), Excess::Stack)
 }
 
-/// The same for things that are not JSON yet.
 pub fn table_of<T: Serialize>(things: &[T], columns: &[(&str, &str)]) -> String {
     let rows: Vec<Value> = things.iter().filter_map(|thing| serde_json::to_value(thing).ok()).collect();
     table(&rows, columns)
 }
 
-/// The members of an object, and of the objects in it, one to a line.
+/// The members of an object and of nested objects, one per line.
 pub fn details(value: &Value) -> String {
     let mut rows = Vec::new();
     collect("", value, &mut rows);
     align(rows)
 }
 
-/// The member of that name, in nested objects along dots; `null` where it is missing.
+/// The member at a path with dots; `null` if it is missing.
 pub fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(value, |value, name| value.get(name).unwrap_or(&Value::Null))
 }
 
-/// Labels and what they stand for, in columns; the last one wraps where a terminal is too narrow for it.
+/// Rows in columns; the last column wraps at the width of the terminal.
 pub fn align(rows: Vec<Vec<String>>) -> String {
     arranged(&rows, terminal_columns(), Excess::Overflow)
 }
 
-/// How wide the terminal is that standard output is shown on; `None` where it is none.
+/// `None` if standard output is not a terminal.
 fn terminal_columns() -> Option<usize> {
     if cfg!(test) || !io::stdout().is_terminal() {
         return None;
@@ -185,7 +179,7 @@ fn collect(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
     }
 }
 
-/// Characters that change how their neighbours are shown without being seen themselves.
+/// Invisible characters that change how other characters are displayed.
 pub(crate) fn is_deceptive(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }

@@ -1,4 +1,4 @@
-//! Small files that only their owner may read: written whole or not at all, refused when others can read them.
+//! Small files that only their owner can read: written atomically, and refused if others have access.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -8,63 +8,37 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// Far more than a key or a token has.
+/// Far more than a key or a token needs.
 const LENGTH_LIMIT: u64 = 64 * 1024;
 
-/// Why a file is not used.
 #[derive(Debug, Error)]
 pub enum PrivateFileError {
-    /// Someone else may have read it, or changed it.
-    #[error("{path} is open to other users (mode {mode:04o}); run: chmod 600 {path}")]
-    Open {
-        /// Which file.
-        path: String,
-        /// Its mode.
-        mode: u32,
-    },
-    /// Another account can change it as it likes.
+    #[error("{path} is accessible to other users (mode {mode:04o}); run: chmod 600 {path}")]
+    Open { path: String, mode: u32 },
     #[error("{path} belongs to another user (uid {owner}), who can change it; run: chown {user} {path}")]
     Owner {
-        /// Which file or directory.
         path: String,
-        /// Whose it is.
         owner: u32,
-        /// Whose it must be.
+        /// The required owner.
         user: u32,
     },
-    /// Other accounts can replace what is in it.
     #[error("{path} can be changed by other users (mode {mode:04o}); run: chmod go-w {path}")]
-    Writable {
-        /// Which file or directory.
-        path: String,
-        /// Its mode.
-        mode: u32,
-    },
-    /// It is something else.
-    #[error("{path} is not a small text file; give the path of the right one")]
-    Unfit {
-        /// Which file.
-        path: String,
-    },
-    /// The system says no.
-    #[error("{path} cannot be used: {reason}")]
-    Io {
-        /// Which file.
-        path: String,
-        /// What the system said.
-        reason: io::Error,
-    },
+    Writable { path: String, mode: u32 },
+    #[error("{path} is not a small text file; check the path")]
+    Unfit { path: String },
+    #[error("could not access {path}: {reason}")]
+    Io { path: String, reason: io::Error },
 }
 
-/// Reads the file; `None` where there is none.
+/// `None` if the file does not exist.
 pub fn read(path: &Path) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
     read_within(path, LENGTH_LIMIT)
 }
 
-/// Reads a file that may have this many bytes; `None` where there is none.
+/// Reads a file of at most this many bytes; `None` if it does not exist.
 pub fn read_within(path: &Path, limit: u64) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
     let unfit = || PrivateFileError::Unfit { path: path.display().to_string() };
-    // Looked at before it is opened: opening a named pipe would wait for ever.
+    // Checked before it is opened: opening a named pipe would block.
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => return Err(unfit()),
         Ok(_) => {}
@@ -80,7 +54,7 @@ pub fn read_within(path: &Path, limit: u64) -> Result<Option<Zeroizing<String>>,
     if mode & 0o077 != 0 {
         return Err(PrivateFileError::Open { path: path.display().to_string(), mode });
     }
-    // Room for all, so that reading never moves the text and leaves a copy behind.
+    // Allocated once: a reallocation would leave a copy that is not wiped.
     let room = usize::try_from(metadata.len().saturating_add(1)).unwrap_or(0);
     let mut bytes = Zeroizing::new(Vec::with_capacity(room));
     file.take(limit).read_to_end(&mut bytes).map_err(|error| failed(path, error))?;
@@ -90,10 +64,10 @@ pub fn read_within(path: &Path, limit: u64) -> Result<Option<Zeroizing<String>>,
     }
 }
 
-/// Makes the file with this text, unless another process was faster; answers whether this one made it.
+/// Creates the file with this text. Returns false if it exists already.
 pub fn create(path: &Path, text: &str) -> Result<bool, PrivateFileError> {
     let temporary = write_beside(path, text).map_err(|error| failed(path, error))?;
-    // A link, unlike a renaming, never replaces what is there.
+    // Unlike a rename, a link never replaces an existing file.
     let linked = fs::hard_link(&temporary, path);
     let _ = fs::remove_file(&temporary);
     match linked {
@@ -103,7 +77,6 @@ pub fn create(path: &Path, text: &str) -> Result<bool, PrivateFileError> {
     }
 }
 
-/// Writes the file, replacing what was there.
 pub fn replace(path: &Path, text: &str) -> Result<(), PrivateFileError> {
     let temporary = write_beside(path, text).map_err(|error| failed(path, error))?;
     if let Err(error) = fs::rename(&temporary, path) {
@@ -113,13 +86,13 @@ pub fn replace(path: &Path, text: &str) -> Result<(), PrivateFileError> {
     sync_directory(path).map_err(|error| failed(path, error))
 }
 
-/// Refuses a file or a directory that belongs to another account, or that others can change: whoever can replace a key or a
-/// ledger needs no right to read it. What is not there yet will be made as it must be.
+/// Refuses a file or directory that belongs to another user, or that others can write: replacing a key or a ledger needs no
+/// permission to read it. A missing file is accepted.
 pub fn require_own(path: &Path) -> Result<(), PrivateFileError> {
     let Some(metadata) = require_owner(path)? else { return Ok(()) };
     let path = path.display().to_string();
     let mode = metadata.mode() & 0o7777;
-    // In a sticky directory, such as /tmp, nobody replaces what is not theirs.
+    // In a sticky directory, such as /tmp, users cannot replace files of others.
     let sticky = metadata.is_dir() && mode & 0o1000 != 0;
     if mode & 0o022 != 0 && !sticky {
         return Err(PrivateFileError::Writable { path, mode });
@@ -127,13 +100,13 @@ pub fn require_own(path: &Path) -> Result<(), PrivateFileError> {
     Ok(())
 }
 
-/// The same for the directory of a key file, and the owner of the file itself; its mode is checked by whoever reads it.
+/// The same for the directory of a key file, and the owner of the file; its mode is checked when it is read.
 pub fn require_own_with_directory(path: &Path) -> Result<(), PrivateFileError> {
     require_own(directory_of(path))?;
     require_owner(path).map(|_| ())
 }
 
-/// Refuses what belongs to another account than this one and root; `None` where there is nothing.
+/// Refuses a file of another user than this one and root; `None` if it does not exist.
 fn require_owner(path: &Path) -> Result<Option<fs::Metadata>, PrivateFileError> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -147,7 +120,7 @@ fn require_owner(path: &Path) -> Result<Option<fs::Metadata>, PrivateFileError> 
     Ok(Some(metadata))
 }
 
-/// Makes a directory, with those above it, that only its owner may enter. One that exists stays as it is.
+/// Creates a directory with mode 0700, and its parents. An existing one is not changed.
 pub fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -157,7 +130,7 @@ fn write_beside(path: &Path, text: &str) -> io::Result<PathBuf> {
     create_directory(directory)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = directory.join(format!(".{name}.{}.tmp", std::process::id()));
-    // A file of this name is what a crashed process of the same id left behind.
+    // Left behind by a crashed process with the same id.
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,5 +1,5 @@
-//! Asking the person: secrets without showing them, and whether something that cannot be undone is meant. Where nobody
-//! sits at a terminal, secrets come from standard input and consent from `--yes`.
+//! Prompts for secrets and confirmations. Without a terminal, secrets come from standard input and confirmations from
+//! `--yes`.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
@@ -9,15 +9,14 @@ use zeroize::Zeroizing;
 use crate::command::Failure;
 use crate::output::clean;
 
-/// The most that is read from standard input.
 const INPUT_LIMIT: u64 = 1024 * 1024;
 
-/// Whether a person can be asked.
+/// Whether there is a terminal to prompt at.
 pub fn interactive() -> bool {
     io::stdin().is_terminal()
 }
 
-/// A secret, typed without being shown, or else all of standard input up to its last line end. `None` where it is empty.
+/// Prompts for a secret without echo, or reads all of standard input without its last line end. `None` if it is empty.
 pub fn secret(question: &str) -> Result<Option<Secret>, Failure> {
     let text = if interactive() {
         rpassword::prompt_password(format!("{question}: ")).map_err(|error| Failure::io("the terminal", error))?
@@ -27,7 +26,6 @@ pub fn secret(question: &str) -> Result<Option<Secret>, Failure> {
     Ok(if text.is_empty() { None } else { Some(Secret::new(text)) })
 }
 
-/// All of standard input, as text.
 pub fn standard_input() -> Result<Zeroizing<String>, Failure> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(8 * 1024));
     let read = io::stdin().lock().take(INPUT_LIMIT + 1).read_to_end(&mut bytes);
@@ -37,21 +35,23 @@ pub fn standard_input() -> Result<Zeroizing<String>, Failure> {
     }
     match std::str::from_utf8(&bytes) {
         Ok(text) => Ok(Zeroizing::new(text.to_owned())),
-        Err(_) => Err(Failure::Said("standard input is not UTF-8 text".to_owned())),
+        Err(_) => Err(Failure::Said("standard input is not valid UTF-8".to_owned())),
     }
 }
 
-/// Goes on only with consent: given by `--yes`, or by a person who answers `y`.
+/// Returns an error unless `--yes` was given or the user answers `y`.
 pub fn confirm(consequence: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
     let consequence = clean(consequence);
     if !interactive() {
-        return Err(Failure::Usage(format!("{consequence}; without a terminal to ask at, say --yes if that is meant")));
+        return Err(Failure::Usage(format!(
+            "{consequence}; there is no terminal to confirm it at; pass --yes to confirm"
+        )));
     }
     let mut stderr = io::stderr().lock();
-    let asked = write!(stderr, "{consequence}. Go on? [y/N] ").and_then(|()| stderr.flush());
+    let asked = write!(stderr, "{consequence}. Continue? [y/N] ").and_then(|()| stderr.flush());
     asked.map_err(|error| Failure::io("the terminal", error))?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::io("the terminal", error))?;
@@ -61,7 +61,7 @@ pub fn confirm(consequence: &str, yes: bool) -> Result<(), Failure> {
     }
 }
 
-/// One line end belongs to how the text was sent, not to the text.
+/// Removes one line end, which the shell or the editor added.
 fn without_line_end(text: Zeroizing<String>) -> String {
     let line = text.strip_suffix('\n').unwrap_or(&text);
     line.strip_suffix('\r').unwrap_or(line).to_owned()

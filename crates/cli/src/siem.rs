@@ -1,5 +1,4 @@
-//! The audit log in the words of those who watch: one line of JSON for an event, as it is stored, as OpenWOP shows
-//! it, or as OCSF wants it. Pure: an event in, a line out; who reads and who writes is elsewhere.
+//! Formats audit events as lines of JSON: as stored, for OpenWOP, or as OCSF. Does no IO.
 
 mod ocsf;
 
@@ -8,7 +7,6 @@ use toolgate_model::canonical::to_canonical;
 use toolgate_model::event::{DamagedEvent, StoredEvent};
 use toolgate_model::openwop_event::RunEvent;
 
-/// What lines look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineFormat {
     /// The stored event with its sequence.
@@ -20,7 +18,7 @@ pub enum LineFormat {
 }
 
 impl LineFormat {
-    /// The line of an event, with its line break.
+    /// Including the line break.
     pub fn line(self, event: &StoredEvent) -> Result<Vec<u8>, DamagedEvent> {
         let mut line = match self {
             Self::Stored => to_canonical(&event.whole),

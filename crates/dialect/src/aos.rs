@@ -1,5 +1,5 @@
 //! OWASP AOS 0.1.0, and AOS as Joch speaks it. In one role others ask us ([`read`], [`write()`]); in the other we ask a
-//! guardian ([`ask`], [`read_response`]). Every form that AOS's text, schema and examples disagree on is read; one of
+//! guardian ([`ask`], [`read_response`]). Every form on which AOS's text, schema and examples disagree is read; one of
 //! them is written.
 
 pub use self::ask::ask;

@@ -1,24 +1,21 @@
-//! The envelope of JSON-RPC 2.0: ids as they came, who may be answered, and the objects of success and failure. What is
-//! inside an envelope is the dialects' business.
+//! The JSON-RPC 2.0 envelope: request ids, success and error objects. The dialects interpret the contents.
 
 use std::fmt;
 
 use serde_json::{Map, Number, Value, json};
 use thiserror::Error;
 
-/// The only version that is spoken.
+/// The only supported version.
 pub const VERSION: &str = "2.0";
 
-/// The id of a question, kept as it came.
+/// A request id, kept as it was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Id {
-    /// A text.
     Text(String),
-    /// A whole number.
     Integer(Number),
 }
 
-/// An error as JSON-RPC tells it. It never repeats a value that was sent.
+/// A JSON-RPC error. It never repeats a value from the request.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error("{message}")]
 pub struct RpcError {
@@ -26,19 +23,18 @@ pub struct RpcError {
     pub code: i64,
     /// What is wrong, and what to do.
     pub message: String,
-    /// Where it is wrong.
+    /// The location of the error.
     pub data: Option<Value>,
 }
 
-/// An envelope that can be understood.
+/// A valid envelope.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Envelope<'v> {
-    /// `None` is a notification: nobody waits for an answer.
+    /// `None` for a notification, which gets no response.
     pub(crate) id: Option<Id>,
     pub(crate) method: &'v str,
 }
 
-/// Why an envelope cannot be understood, and whom to tell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BadEnvelope {
     pub(crate) id: Option<Id>,
@@ -46,7 +42,7 @@ pub(crate) struct BadEnvelope {
 }
 
 impl Id {
-    /// Reads an id: a text or a whole number, nothing else.
+    /// Reads an id: a string or an integer, nothing else.
     pub fn read(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::Text(text.clone())),
@@ -55,7 +51,6 @@ impl Id {
         }
     }
 
-    /// As it came.
     pub fn to_value(&self) -> Value {
         match self {
             Self::Text(text) => Value::String(text.clone()),
@@ -74,40 +69,34 @@ impl fmt::Display for Id {
 }
 
 impl RpcError {
-    /// The bytes are no JSON.
     pub fn parse_error(reason: impl fmt::Display) -> Self {
         Self { code: -32700, message: format!("parse error: {reason}"), data: None }
     }
 
-    /// The JSON is no request.
     pub fn invalid_request(reason: impl fmt::Display) -> Self {
         Self { code: -32600, message: format!("invalid request: {reason}"), data: None }
     }
 
-    /// There is no such method.
     pub fn method_not_found() -> Self {
         let message = "method not found: use a hook of AOS 0.1.0, a method of A2A or `ping`".to_owned();
         Self { code: -32601, message, data: None }
     }
 
-    /// A member is not what it must be.
     pub fn invalid_params(path: &str, problem: &str) -> Self {
         let message = format!("invalid params: `{path}` {problem}");
         Self { code: -32602, message, data: Some(json!({"path": path})) }
     }
 
-    /// Something went wrong here.
     pub fn internal(reason: impl fmt::Display) -> Self {
         Self { code: -32603, message: format!("internal error: {reason}"), data: None }
     }
 }
 
-/// The object of success.
 pub fn success(id: &Id, result: Value) -> Value {
     json!({"jsonrpc": VERSION, "id": id.to_value(), "result": result})
 }
 
-/// The object of failure; `None` where the id could not be read.
+/// `id` is `None` if it could not be read.
 pub fn failure(id: Option<&Id>, error: &RpcError) -> Value {
     let mut body = Map::new();
     body.insert("code".to_owned(), json!(error.code));
@@ -125,7 +114,7 @@ pub(crate) fn read_envelope(members: &Map<String, Value>) -> Result<Envelope<'_>
         None => None,
         Some(value) => match Id::read(value) {
             Some(id) => Some(id),
-            None => return Err(bad(None, "`id` must be a text or a whole number")),
+            None => return Err(bad(None, "`id` must be a string or an integer")),
         },
     };
     if members.get("jsonrpc").and_then(Value::as_str) != Some(VERSION) {
@@ -133,6 +122,6 @@ pub(crate) fn read_envelope(members: &Map<String, Value>) -> Result<Envelope<'_>
     }
     match members.get("method").and_then(Value::as_str) {
         Some(method) => Ok(Envelope { id, method }),
-        None => Err(bad(id, "`method` must be a text")),
+        None => Err(bad(id, "`method` must be a string")),
     }
 }

@@ -1,6 +1,6 @@
 //! Hook dialects: codecs between wire formats and the model's `HookEvent` and `VerdictKind`.
 //!
-//! Pure functions over bytes and JSON, in both directions. No decisions, no storage, no IO.
+//! Pure functions over bytes and JSON, in both directions. No decisions, no storage, no I/O.
 
 use serde_json::Value;
 use toolgate_model::guard::{Content, Dialect, FailureClass, HookEvent, PolicyRef};
@@ -8,33 +8,31 @@ use toolgate_model::guard::{Content, Dialect, FailureClass, HookEvent, PolicyRef
 pub mod aos;
 pub mod jsonrpc;
 
-/// What an external guardian decided.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GuardianDecision {
     Allow,
     Deny,
-    /// With this content instead.
+    /// Allowed with this content instead.
     Modify(Content<'static>),
 }
 
-/// The response of an external guardian.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GuardianResponse {
     pub decision: GuardianDecision,
-    /// Why, for people: on one line and cut to a length.
+    /// The reason for people, on one line and limited in length.
     pub reason: Option<String>,
-    /// Why, for programs.
+    /// Machine-readable reasons.
     pub codes: Vec<String>,
-    /// Its rule.
+    /// The rule that decided.
     pub policy: Option<PolicyRef>,
 }
 
-/// The dialects in which external guardians can be asked.
+/// The dialects that external guardians can use.
 pub fn of_guardians() -> impl Iterator<Item = Dialect> {
     Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Native)
 }
 
-/// The request to an external guardian about an event. `None` where the dialect has no words for the event.
+/// The request to an external guardian about an event. `None` if the dialect cannot express the event.
 pub fn ask(dialect: Dialect, event: &HookEvent<'_>, id: &str) -> Option<Value> {
     match dialect {
         Dialect::Aos | Dialect::Joch => aos::ask(event, id, dialect),
@@ -42,7 +40,7 @@ pub fn ask(dialect: Dialect, event: &HookEvent<'_>, id: &str) -> Option<Value> {
     }
 }
 
-/// Reads the response to the request `id` about an event. What is not plainly a decision is a failure.
+/// Reads the response to the request `id` about an event. Anything that is not clearly a decision is a failure.
 pub fn read_response(
     dialect: Dialect,
     bytes: &[u8],

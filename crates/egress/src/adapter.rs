@@ -36,7 +36,7 @@ mod webhook;
 #[cfg(test)]
 mod tests;
 
-/// What one call needs to be sent: its own secret and nothing else.
+/// What one call needs to be sent: its own secret and no other.
 pub(crate) struct OutboundCall<'a> {
     pub(crate) invocation: InvocationId,
     /// With whom its connections are shared.
@@ -63,7 +63,7 @@ pub(crate) type EventSlot = Mutex<Option<OpenResponse>>;
 /// Sends calls of one kind.
 #[async_trait]
 pub(crate) trait Adapter: Send + Sync {
-    /// Carries out one. Secrets that come up on the way are told to the redactor before anything is answered.
+    /// Sends the call. Secrets that are obtained on the way are added to the redactor before anything is returned.
     async fn carry_out(
         &self,
         client: &GuardedClient,
@@ -89,7 +89,7 @@ impl OutboundCall<'_> {
             }
             None => Bytes::new(),
         };
-        // Last and in place of what was there, so that nothing can stand where the credential belongs.
+        // Last, replacing existing values, so that nothing else can take the place of the credential.
         for (name, value) in further {
             headers.insert(name, value);
         }
@@ -108,7 +108,7 @@ impl OutboundCall<'_> {
         Ok(headers)
     }
 
-    /// One exchange with the service, within what is left of the call's time.
+    /// One exchange with the service, within the remaining time of the call.
     pub(crate) async fn exchange(
         &self,
         client: &GuardedClient,
@@ -143,7 +143,7 @@ impl OutboundCall<'_> {
     }
 }
 
-/// Tells the service which trace the call belongs to, unless the request has a `traceparent` of its own.
+/// Adds the trace of the call, unless the request has its own `traceparent`.
 pub(crate) fn add_trace(headers: &mut HeaderMap, traced: Option<&TracedCall>) {
     const PARENT: HeaderName = HeaderName::from_static("traceparent");
     const STATE: HeaderName = HeaderName::from_static("tracestate");
@@ -153,12 +153,12 @@ pub(crate) fn add_trace(headers: &mut HeaderMap, traced: Option<&TracedCall>) {
     headers.insert(PARENT, parent);
     match traced.state.as_deref().map(HeaderValue::from_str) {
         Some(Ok(state)) => headers.insert(STATE, state),
-        // What the request says about another trace does not belong to this one.
+        // State of another trace does not belong to this one.
         _ => headers.remove(STATE),
     };
 }
 
-/// What is told about an exchange that brought no answer.
+/// The failure of an exchange without a response.
 pub(crate) fn failure(error: &SendError) -> SourceFailure {
     SourceFailure {
         kind: match error {
@@ -175,13 +175,13 @@ pub(crate) fn failure(error: &SendError) -> SourceFailure {
     }
 }
 
-/// What is told about a call that cannot become a request.
+/// The failure of a call that cannot become a request.
 pub(crate) fn not_executable(reason: impl Into<String>) -> SourceFailure {
     SourceFailure::not_sent(FailureKind::NotExecutable, reason)
 }
 
 fn unusable(what: &str) -> SourceFailure {
-    not_executable(format!("{what} cannot be written in a request; correct the tool's HTTP mapping"))
+    not_executable(format!("{what} is not valid in a request; correct the tool's HTTP mapping"))
 }
 
 /// The first of these fields that the material has.
@@ -191,12 +191,13 @@ pub(crate) fn first_field<'a>(material: &'a Material, names: &[&str]) -> Result<
     })
 }
 
-/// A header whose value is never shown, not even by a debugger's print.
+/// A header whose value is never printed, not even by `Debug`.
 pub(crate) fn secret_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), SourceFailure> {
-    let name = HeaderName::from_bytes(name.as_bytes())
-        .map_err(|_| not_executable("the credential's header name is none; correct `metadata.auth.header_name`"))?;
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+        not_executable("the credential's header name is not valid; correct `metadata.auth.header_name`")
+    })?;
     let mut value = HeaderValue::from_str(value).map_err(|_| {
-        not_executable("the credential cannot stand in a header: it has line breaks or control characters")
+        not_executable("the credential cannot be sent in a header: it has line breaks or control characters")
     })?;
     value.set_sensitive(true);
     Ok((name, value))

@@ -1,5 +1,5 @@
-//! Which addresses a call may reach: unicast ones that the whole Internet can route, and those that the operator named.
-//! Everything else belongs to this machine, to its network or to nobody.
+//! The addresses that calls may reach: globally routable unicast addresses, and those that the operator allows. All
+//! others belong to this machine, to its network or to nobody.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,15 +11,14 @@ mod tests;
 
 /// An address that a call may not reach.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{address} is {kind}, which calls may not reach; an operator who means it names it in `egress.allow`")]
+#[error("{address} is {kind}, which calls may not reach; to allow it, add it to `egress.allow`")]
 pub struct ForbiddenAddress {
-    /// The address, an IPv4 address in IPv6 dress being written as what it is.
+    /// An IPv4-mapped IPv6 address is converted to IPv4.
     pub address: IpAddr,
-    /// What kind of address it is.
     pub kind: &'static str,
 }
 
-/// The operator's exemptions, on top of the rule for everybody.
+/// The operator's exemptions from the rule.
 #[derive(Debug, Clone, Default)]
 pub struct AddressPolicy {
     /// INVARIANT: no network inside `::ffff:0:0/96`; these are held as the IPv4 networks that they are.
@@ -123,10 +122,9 @@ fn v6_kind(address: Ipv6Addr) -> Option<&'static str> {
     (!GLOBAL_UNICAST.contains(&address)).then_some("outside the range of global addresses")
 }
 
-const METADATA: &str = "a metadata address of the cloud";
+const METADATA: &str = "a cloud metadata address";
 
-/// What IANA's registry of special-purpose IPv4 addresses keeps from the Internet, and what clouds put in the way. The
-/// first match names the kind.
+/// IANA's special-purpose IPv4 addresses, and cloud metadata addresses. The first match names the kind.
 const V4: [(Ipv4Net, &str); 20] = [
     (v4_net([169, 254, 169, 254], 32), METADATA),
     (v4_net([100, 100, 100, 200], 32), METADATA),
@@ -151,13 +149,13 @@ const V4: [(Ipv4Net, &str); 20] = [
     (v4_net([240, 0, 0, 0], 4), "a reserved address"),
 ];
 
-/// The same for IPv6. What lies outside `2000::/3` is refused anyway and stands here only for the sake of its name.
+/// The same for IPv6. Addresses outside `2000::/3` are refused anyway and are listed only to name their kind.
 const V6: [(Ipv6Net, &str); 20] = [
     (v6_net([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128), METADATA),
     (v6_net([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128), METADATA),
     (v6_net([0, 0, 0, 0, 0, 0, 0, 0], 128), "an address of this machine"),
     (v6_net([0, 0, 0, 0, 0, 0, 0, 1], 128), "a loopback address"),
-    (v6_net([0, 0, 0, 0, 0, 0, 0, 0], 96), "an IPv4 address in IPv6 dress"),
+    (v6_net([0, 0, 0, 0, 0, 0, 0, 0], 96), "an IPv4-mapped IPv6 address"),
     (v6_net([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), "an address that is translated to IPv4"),
     (v6_net([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), "an address that is translated to IPv4"),
     (v6_net([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "an address whose traffic is discarded"),

@@ -1,5 +1,5 @@
-//! Reading an answer: as much of its body as the limit admits, counted after expansion, and not a byte more. Who runs
-//! this also holds the deadline over it.
+//! Reads a response: its body up to the limit, counted after decompression, and not a byte more. The caller enforces
+//! the deadline.
 
 use std::io::Write;
 
@@ -16,23 +16,22 @@ mod sink;
 #[cfg(test)]
 mod tests;
 
-/// How much of a body is read where nobody says otherwise.
+/// The default limit of a body.
 pub const DEFAULT_BODY_LIMIT: usize = 1024 * 1024;
 
-/// What a service answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundResponse {
-    /// The status. A redirect is an answer like any other; it is not followed.
+    /// A redirect is a response like any other; it is not followed.
     pub status: u16,
-    /// The headers, without those that told how a compressed body was packed.
+    /// Without those that describe the compression of the body.
     pub headers: HeaderMap,
     /// The body, expanded, up to the limit.
     pub body: Vec<u8>,
-    /// Whether the service had more to say than the limit admits.
+    /// Whether the body exceeded the limit and was cut.
     pub truncated: bool,
 }
 
-/// Reads an answer to its end or to the limit.
+/// Reads a response to its end or to the limit.
 pub(crate) async fn read(response: Response<Incoming>, limit: usize) -> Result<InboundResponse, SendError> {
     let (head, mut body) = response.into_parts();
     let mut headers = head.headers;
@@ -42,7 +41,7 @@ pub(crate) async fn read(response: Response<Incoming>, limit: usize) -> Result<I
     let mut reader = if body.is_end_stream() { Reader::Plain(sink) } else { Reader::new(&mut headers, sink)? };
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| broken(&error))?;
-        // A frame without data holds trailers, which nobody asked for.
+        // A frame without data contains trailers, which are not used.
         if let Ok(data) = frame.into_data()
             && !reader.take(&data)?
         {
@@ -53,32 +52,32 @@ pub(crate) async fn read(response: Response<Incoming>, limit: usize) -> Result<I
     Ok(InboundResponse { status: head.status.as_u16(), headers, body, truncated })
 }
 
-/// What to tell about a connection that brought no proper answer, without repeating anything that came over it.
+/// The error for a connection without a valid response, without repeating anything that was received.
 pub(crate) fn broken(error: &hyper::Error) -> SendError {
     let reason = if error.is_parse_too_large() {
         "has a head that is too large"
     } else if error.is_parse() {
         "is not valid HTTP"
     } else {
-        "broke off before its end"
+        "ended before it was complete"
     };
     SendError::BrokenResponse { reason }
 }
 
-/// Refuses answers whose end two readers could see in different places.
+/// Refuses responses whose end is ambiguous.
 pub(crate) fn check_framing(status: u16, headers: &HeaderMap) -> Result<(), SendError> {
     let refused = |reason| Err(SendError::BrokenResponse { reason });
     if status == 101 {
-        return refused("switches to another protocol, which nobody asked for");
+        return refused("switches to another protocol, which was not requested");
     }
     let mut transfer = headers.get_all(header::TRANSFER_ENCODING).iter();
     match (transfer.next(), transfer.next()) {
         (None, _) => Ok(()),
         (Some(_), None) if headers.contains_key(header::CONTENT_LENGTH) => {
-            refused("gives its length in two ways, which is a smuggler's trick")
+            refused("has both Content-Length and Transfer-Encoding, which allows response smuggling")
         }
         (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
-        _ => refused("comes in a transfer encoding other than chunked"),
+        _ => refused("uses a transfer encoding other than chunked"),
     }
 }
 
@@ -88,7 +87,7 @@ enum Reader {
     Gzip(Packed<MultiGzDecoder<Sink>>),
     Zlib(Packed<ZlibDecoder<Sink>>),
     Deflate(Packed<DeflateDecoder<Sink>>),
-    /// `deflate` means a zlib stream, but some services send a bare one: the first byte tells.
+    /// `deflate` means a zlib stream, but some services send a raw one: the first byte tells.
     EitherDeflate(Sink),
 }
 
@@ -111,7 +110,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Takes a piece of the body; answers whether more may come.
+    /// Adds a chunk of the body; returns whether more may come.
     fn take(&mut self, data: &[u8]) -> Result<bool, SendError> {
         match self {
             Self::Plain(sink) => Ok(sink.take(data)),
@@ -142,7 +141,7 @@ impl Reader {
     }
 }
 
-/// A decoder, and how many more packed bytes it may be fed: a stream that expands to nothing must end too.
+/// A decoder, and how many more compressed bytes it accepts: a stream that expands to nothing must also end.
 struct Packed<D> {
     decoder: D,
     room: usize,

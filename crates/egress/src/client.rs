@@ -1,5 +1,5 @@
-//! The client that every outgoing request goes through. It connects only where the guard lets it, lends no connection
-//! to another credential, follows no redirect, asks no proxy, and ends with the deadline whatever the service does.
+//! The client for every outgoing request. It connects only where the guard allows, shares no connection between
+//! credentials, follows no redirects, uses no proxy, and ends with the deadline whatever the service does.
 
 use std::io;
 use std::sync::Arc;
@@ -32,34 +32,31 @@ mod open_response;
 
 /// A request to a service.
 pub struct OutboundRequest<'a> {
-    /// With whom connections are shared.
+    /// The requests that it shares connections with.
     pub pool: PoolKey,
-    /// The method.
     pub method: Method,
-    /// Where to.
     pub url: &'a Url,
     /// Headers that belong to the request. Those that frame or route it are set here and refused from elsewhere.
     pub headers: HeaderMap,
     /// The body, which may be empty.
     pub body: Bytes,
-    /// When the whole exchange must be over, the last byte of the answer included.
+    /// The deadline of the whole exchange, including the last byte of the response.
     pub deadline: Instant,
     /// Every one of these must contain the host.
     pub hosts: &'a [&'a HostSet],
     /// PEM text of the only CAs to trust; without it, the system's.
     pub ca_certificate: Option<&'a str>,
-    /// How much of the answer's body is read ([`body::DEFAULT_BODY_LIMIT`] unless there is a reason).
+    /// The limit of the response body ([`body::DEFAULT_BODY_LIMIT`] unless there is a reason).
     pub body_limit: usize,
 }
 
-/// The guarded client.
 pub struct GuardedClient {
     connector: Connector,
     pool: Arc<Pool>,
 }
 
 impl GuardedClient {
-    /// A client that reaches what this policy admits, by the names that this resolver knows.
+    /// A client that reaches the addresses that this policy allows, with names resolved by this resolver.
     pub fn new(policy: AddressPolicy, resolver: Arc<dyn Resolve>) -> Self {
         Self { connector: Connector::new(policy, resolver), pool: Arc::default() }
     }
@@ -69,7 +66,7 @@ impl GuardedClient {
         Self { pool: Arc::new(Pool::keeping(connections)), ..self }
     }
 
-    /// Sends a request once and reads its answer.
+    /// Sends a request once and reads its response.
     pub async fn send(&self, request: OutboundRequest<'_>) -> Result<InboundResponse, SendError> {
         let body_limit = request.body_limit;
         self.open(request).await?.read(body_limit).await
@@ -88,10 +85,10 @@ impl GuardedClient {
         Ok(OpenResponse { response, connection, pool: Arc::clone(&self.pool), deadline: route.deadline })
     }
 
-    /// Sends the message over a waiting connection or a new one, up to the head of the answer.
+    /// Sends the message over an idle connection or a new one, up to the head of the response.
     ///
-    /// A waiting connection may have been closed by the service. Then the message comes back if, and only if, nothing of
-    /// it was written, and goes out over the next connection. Anything else could run a call twice and is an error.
+    /// The service may have closed an idle connection. Then the message is returned if, and only if, nothing of it was
+    /// written, and is sent over the next connection. Anything else could execute a call twice and is an error.
     async fn exchange(
         &self,
         route: &Route<'_>,
@@ -119,7 +116,7 @@ impl GuardedClient {
     }
 }
 
-/// Where a message goes, and until when.
+/// The destination of a message and its deadline.
 struct Route<'a> {
     key: PoolKey,
     destination: Destination<'a>,
@@ -127,7 +124,6 @@ struct Route<'a> {
     deadline: Instant,
 }
 
-/// What became of a message.
 enum Attempt {
     Responded(Connection, Response<Incoming>),
     Unsent(Request<Full<Bytes>>),
@@ -186,7 +182,7 @@ fn host_header(url: &Url, destination: &Destination<'_>) -> Result<HeaderValue, 
 
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
 
-/// Headers that decide where a message goes and where it ends.
+/// Headers that route or frame a message.
 const OWN_HEADERS: [HeaderName; 11] = [
     header::HOST,
     header::CONTENT_LENGTH,

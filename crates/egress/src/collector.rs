@@ -33,13 +33,13 @@ pub struct CollectorLink {
 /// Why something was not exported.
 #[derive(Debug, Error)]
 pub enum CollectorError {
-    #[error("the token for the collector cannot stand in a header; remove line breaks and control characters")]
+    #[error("the token for the collector is not valid in a header; remove line breaks and control characters")]
     UnwritableToken,
     #[error("the collector responded with status {0}")]
     Status(u16),
     #[error(transparent)]
     Unsent(#[from] SendError),
-    #[error("the address of the collector cannot be extended by a path")]
+    #[error("a path cannot be added to the address of the collector")]
     Address,
 }
 

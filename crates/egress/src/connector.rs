@@ -1,5 +1,5 @@
-//! The place where sockets to the outside are opened. A name is looked up once, every answer is checked, and the socket
-//! is connected to what was checked: nobody looks the name up a second time.
+//! The only place that opens sockets to services. A name is resolved once, every address is checked, and the socket is
+//! connected to a checked address: the name is not resolved a second time.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -23,17 +23,16 @@ use crate::resolver::{Resolve, resolve_checked};
 use crate::time::now;
 use crate::tls::{self, Trust};
 
-/// How many addresses of a name are tried.
+/// The maximum number of addresses tried per name.
 const ATTEMPTS: usize = 8;
-/// How long an address may take while there is another one to try.
+/// The timeout per address while there is another one to try.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
-/// The most that is held back of an answer whose head has not ended or whose body nobody reads yet.
+/// The maximum buffer for a response whose head has not ended or whose body is not read yet.
 const READ_BUFFER: usize = 64 * 1024;
 
 /// An open connection, ready for requests, one after the other.
 pub(crate) type Sender = SendRequest<Full<Bytes>>;
 
-/// Opens connections.
 pub(crate) struct Connector {
     pub(crate) policy: AddressPolicy,
     resolver: Arc<dyn Resolve>,
@@ -45,7 +44,7 @@ impl Connector {
         Self { policy, resolver, trust: Trust::load() }
     }
 
-    /// A new connection to a destination, with the trust that is asked for.
+    /// Opens a connection to a destination, with the requested trust.
     pub(crate) async fn open(
         &self,
         destination: &Destination<'_>,
@@ -102,7 +101,7 @@ async fn connect(
 
 async fn connect_one(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
-    // Nothing between here and the wire should be able to lead elsewhere; this makes sure.
+    // Nothing between here and the network should lead elsewhere; this makes sure.
     if stream.peer_addr()? != address {
         return Err(io::ErrorKind::AddrNotAvailable.into());
     }
@@ -116,7 +115,7 @@ fn server_name(destination: &Destination<'_>) -> Result<ServerName<'static>, Sen
         Target::Address(address) => Ok(ServerName::IpAddress(address.into())),
         Target::Name { name, .. } => ServerName::try_from(name.to_owned()).map_err(|_| SendError::Tls {
             host: destination.host.to_owned(),
-            reason: "no certificate can be for such a name; correct the host of the service's URL",
+            reason: "the host name is not valid in a certificate; correct the host of the service's URL",
         }),
     }
 }
@@ -130,7 +129,7 @@ where
         host: destination.host.to_owned(),
         kind: io::ErrorKind::ConnectionAborted,
     })?;
-    // The connection lives as long as its sender; what befalls it is told to the request that waits for an answer.
+    // The connection lives as long as its sender; its errors are reported to the request that waits for a response.
     tokio::spawn(connection);
     Ok(sender)
 }

@@ -1,5 +1,5 @@
-//! The gate's source for tools behind HTTP services. It picks the adapter, sends, and takes every form of the secret out
-//! of the answer before anybody else sees it.
+//! The gate's source for tools behind HTTP services. It selects the adapter, sends the request, and redacts every form
+//! of the secret from the response before it is passed on.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::pool::PoolKey;
 use crate::time::deadline_after;
 use toolgate_model::redaction::Redactor;
 
-/// From this many bytes on an answer is read beside the calls, not among them.
+/// From this size, in bytes, a response is processed on another thread.
 pub(crate) const LARGE: usize = 8 * 1024;
 
 /// Calls services over HTTP.
@@ -129,8 +129,8 @@ impl Connectors {
 pub(crate) fn reserve(places: &Arc<Semaphore>, most: usize) -> Result<Reservation, Refusal> {
     Arc::clone(places).try_acquire_owned().map(Reservation::from).map_err(|_| {
         let reason = format!(
-            "{most} calls to services are in flight, as many as there are connections for; try again, or have \
-             egress.max_connections and the limit of open files raised"
+            "{most} calls to services are in flight, the maximum; try again, or raise egress.max_connections and the \
+             limit of open files"
         );
         Refusal::new(Code::Overloaded, reason).with("limit", most).with("retry_after_seconds", 1)
     })
@@ -155,7 +155,7 @@ async fn judge(
     let result = if response.body.len() <= LARGE {
         result(response, &redactor)
     } else {
-        // A large answer, above all one made to be hard to read, must not keep other calls waiting.
+        // A large response, in particular one made to be expensive, must not delay other calls.
         let invocation = call.invocation();
         let agent = (&invocation.tenant, &invocation.agent);
         offload.run(agent, deadline, move || result(response, &redactor)).await.map_err(|late| match late {
@@ -171,27 +171,27 @@ async fn judge(
         result: Some(result).filter(|result| !result.is_null()),
         truncated,
         sent: true,
-        ..SourceFailure::not_sent(FailureKind::Service, format!("the service answered with status {status}"))
+        ..SourceFailure::not_sent(FailureKind::Service, format!("the service returned status {status}"))
     })
 }
 
 fn unreadable(status: u16, why: Late) -> SourceFailure {
     let reason = match why {
-        Late::Deadline => "the time for this call was over while the service's answer was redacted; ask for less",
-        Late::Broken => "the service's answer could not be read",
+        Late::Deadline => "the call timed out while the service's response was redacted; request less",
+        Late::Broken => "the service's response could not be read",
     };
     SourceFailure { http_status: Some(status), sent: true, ..SourceFailure::not_sent(FailureKind::Proxy, reason) }
 }
 
-/// What the service said, without the secret: JSON as it is, anything else wrapped. So is JSON that cannot be kept as it
-/// is, because a number would lose digits or a key appears twice: its text loses nothing.
+/// The redacted response: JSON as it is, anything else wrapped. JSON that cannot be represented exactly, because a
+/// number would lose digits or a key appears twice, is wrapped as text, which loses nothing.
 pub(crate) fn result(response: InboundResponse, redactor: &Redactor) -> Value {
     let mut body = response.body;
     if body.is_empty() {
         return Value::Null;
     }
     let content_type = response.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    // A service that speaks of text means text, even where it could be read as JSON.
+    // A response declared as text is text, even if it could be parsed as JSON.
     let is_json = !response.truncated && !content_type.is_some_and(|kind| kind.starts_with("text/plain"));
     let parsed = if is_json { strict_json::parse(&body).ok() } else { None };
     let mut result = parsed.unwrap_or_else(|| {

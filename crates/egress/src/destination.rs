@@ -1,5 +1,5 @@
-//! Where a request goes, judged from its URL alone, before any name is looked up. The URL parser has already turned
-//! every spelling of an IPv4 address (`0x7f.1`, `2130706433`, full-width digits) into an address literal.
+//! The destination of a request, checked by its URL alone, before any name is resolved. The URL parser has already
+//! converted every spelling of an IPv4 address (`0x7f.1`, `2130706433`, full-width digits) into an address literal.
 
 use std::net::IpAddr;
 
@@ -12,12 +12,11 @@ use crate::error::SendError;
 #[cfg(test)]
 mod tests;
 
-/// A destination that may be connected to, or in the case of a name, looked up.
+/// A destination that may be connected to or, for a name, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination<'a> {
-    /// What the connection is made to.
     pub target: Target<'a>,
-    /// The host as it stands in the URL, an IPv6 address in its brackets.
+    /// The host as in the URL, an IPv6 address in brackets.
     pub host: &'a str,
     /// The port, given or the scheme's own.
     pub port: u16,
@@ -25,12 +24,12 @@ pub struct Destination<'a> {
     pub secure: bool,
 }
 
-/// What a connection is made to.
+/// The target of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'a> {
     /// An address that was checked, without IPv6 dress.
     Address(IpAddr),
-    /// A name, whose addresses are yet to be checked.
+    /// A name, whose addresses are still to be checked.
     Name {
         /// In lower case, international names in their ASCII form, without final dot.
         name: &'a str,
@@ -40,7 +39,7 @@ pub enum Target<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// Judges a URL by itself, and by every one of these sets of hosts.
+    /// Checks a URL on its own, and against each of these host sets.
     pub fn check(url: &'a Url, policy: &AddressPolicy, hosts: &[&HostSet]) -> Result<Self, SendError> {
         let secure = match url.scheme() {
             "https" => true,
@@ -74,7 +73,7 @@ fn named<'a>(spelled: &'a str, policy: &AddressPolicy) -> Result<Target<'a>, Sen
     if name.is_empty() || name.starts_with('.') || name.ends_with('.') {
         return Err(SendError::NoHost);
     }
-    // A final dot is a second spelling of every name: rules that were written for the first do not see it.
+    // A trailing dot is a second spelling of every name, which rules for the first one do not match.
     let private = name.len() != spelled.len() || is_private(name);
     if private && policy.exempts_nothing() {
         return Err(SendError::PrivateName { host: spelled.to_owned() });
@@ -82,8 +81,8 @@ fn named<'a>(spelled: &'a str, policy: &AddressPolicy) -> Result<Target<'a>, Sen
     Ok(Target::Name { name, private })
 }
 
-/// Names that mean something only inside a machine, a network or a cloud. Their addresses would be judged anyway; but
-/// some answer differently to whoever asks from inside, and none is a service on the Internet.
+/// Names that have a meaning only inside a machine, a network or a cloud. Their addresses would be checked anyway; but
+/// some resolve differently from inside, and none is a service on the Internet.
 fn is_private(name: &str) -> bool {
     PRIVATE_NAMES.contains(&name)
         || PRIVATE_DOMAINS

@@ -1,5 +1,5 @@
-//! Why a request brought no answer. The words come from here, never from the service: no header, no credential, no path
-//! and no query can stand in them.
+//! Why a request has no response. The text comes from here, never from the service: it cannot contain a header, a
+//! credential, a path or a query.
 
 use std::fmt;
 use std::io;
@@ -9,101 +9,72 @@ use thiserror::Error;
 
 use crate::address::ForbiddenAddress;
 
-/// Why a request brought no answer.
+/// Why a request has no response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SendError {
     /// Neither http nor https.
     #[error("the service's URL is neither http nor https; correct the scheme of its base URL")]
     UnsupportedScheme,
     /// A name or a password before the host.
-    #[error("the service's URL carries a user name or password; take it out and store it as a credential")]
+    #[error("the service's URL contains a user name or password; remove it and store it as a credential")]
     UserInfo,
     /// Nothing to connect to.
-    #[error("the service's URL has no host or the port 0; write it like https://api.example.com")]
+    #[error("the service's URL has no host, or has port 0; write it as https://api.example.com")]
     NoHost,
     /// Characters that a request line cannot hold.
     #[error("the path or query of the service's URL cannot be written in a request; percent-encode it")]
     BadTarget,
     /// A name that means this machine, its network or its cloud.
-    #[error("`{host}` names a private host; use a public name, or name its addresses in `egress.allow`")]
-    PrivateName {
-        /// The name.
-        host: String,
-    },
+    #[error("`{host}` is a private host name; use a public one, or add its addresses to `egress.allow`")]
+    PrivateName { host: String },
     /// A host that the credential or the grant does not admit.
     #[error("`{host}` is not among the hosts that this call may reach; extend `allowed_hosts` if it should be")]
-    ForbiddenHost {
-        /// The host.
-        host: String,
-    },
+    ForbiddenHost { host: String },
     /// An address that calls may not reach.
     #[error(transparent)]
     ForbiddenAddress(#[from] ForbiddenAddress),
     /// A method that opens a tunnel or echoes the request.
-    #[error("the methods CONNECT and TRACE are not for tools; correct the tool's HTTP mapping")]
+    #[error("the methods CONNECT and TRACE are not allowed for tools; correct the tool's HTTP mapping")]
     ForbiddenMethod,
     /// A header that decides how the message is framed or routed.
-    #[error("the header `{name}` is set by Toolgate alone; take it out of the tool's HTTP mapping")]
-    ForbiddenHeader {
-        /// The header.
-        name: HeaderName,
-    },
-    /// No addresses.
+    #[error("the header `{name}` is set by Toolgate only; remove it from the tool's HTTP mapping")]
+    ForbiddenHeader { name: HeaderName },
     #[error("`{host}` cannot be resolved; check the name and this machine's DNS")]
-    Unresolvable {
-        /// The name.
-        host: String,
-    },
-    /// Too many names are being looked up.
+    Unresolvable { host: String },
+    /// Too many names are being resolved.
     #[error(
-        "`{host}` was not looked up: too many look-ups of names are in flight, in all or for this credential; try again, or check this machine's DNS"
+        "`{host}` was not resolved: too many DNS lookups are in flight, in total or for this credential; try again, \
+        or check this machine's DNS"
     )]
-    ResolverBusy {
-        /// The name.
-        host: String,
-    },
+    ResolverBusy { host: String },
     /// The name servers are silent.
     #[error("`{host}` was not resolved in time; check this machine's DNS, then try again")]
-    LookupTimedOut {
-        /// The name.
-        host: String,
-    },
-    /// No connection.
-    #[error("no connection to `{host}` came about ({kind}); check that the service runs and can be reached from here")]
+    LookupTimedOut { host: String },
+    #[error("could not connect to `{host}` ({kind}); check that the service runs and is reachable from here")]
     ConnectFailed {
-        /// The host.
         host: String,
-        /// What the system said.
+        /// The error of the system.
         kind: io::ErrorKind,
     },
     /// The CA certificate is none.
     #[error("the credential's CA certificate cannot be read; give one or more certificates in PEM")]
     BadCertificate,
-    /// Nobody to trust.
     #[error("this system has no root certificates; install its `ca-certificates`, or give the credential its own CA")]
     NoRoots,
-    /// The service could not prove who it is.
+    /// The service could not prove its identity.
     #[error("TLS with `{host}` failed: {reason}")]
     Tls {
-        /// The host.
         host: String,
         /// What went wrong and what to do.
         reason: &'static str,
     },
-    /// The deadline passed.
-    #[error("the time for this call was over {stage}; raise the credential's timeout, or ask for less")]
-    TimedOut {
-        /// During what.
-        stage: Stage,
-    },
-    /// What came back is not an answer.
-    #[error("the service's answer {reason}")]
-    BrokenResponse {
-        /// In what way.
-        reason: &'static str,
-    },
-    /// Compressed in a way that nobody asked for.
-    #[error("the service's answer is compressed in a way that Toolgate does not expand; it asked for none at all")]
+    #[error("the call timed out {stage}; raise the credential's timeout, or request less")]
+    TimedOut { stage: Stage },
+    /// The response is not valid.
+    #[error("the service's response {reason}")]
+    BrokenResponse { reason: &'static str },
+    /// Compressed in a way that was not requested.
+    #[error("the service's response is compressed in a way that Toolgate does not expand; it asked for none at all")]
     UnsupportedEncoding,
 }
 
@@ -151,15 +122,13 @@ impl SendError {
 pub enum Stage {
     /// Before anything was done.
     Start,
-    /// While the name was looked up.
     Resolve,
-    /// While the connection was made.
     Connect,
     /// While TLS was set up.
     Tls,
-    /// While the request was sent or the beginning of its answer awaited.
+    /// While the request was sent or the head of the response awaited.
     Response,
-    /// While the answer's body was read.
+    /// While the body of the response was read.
     Body,
 }
 
@@ -167,11 +136,11 @@ impl fmt::Display for Stage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Start => "before it began",
-            Self::Resolve => "while the service's name was looked up",
-            Self::Connect => "while a connection was made",
-            Self::Tls => "while TLS was set up",
-            Self::Response => "before the service answered",
-            Self::Body => "before the service's answer was complete",
+            Self::Resolve => "while the service's name was resolved",
+            Self::Connect => "while connecting",
+            Self::Tls => "during the TLS handshake",
+            Self::Response => "before the service responded",
+            Self::Body => "before the service's response was complete",
         })
     }
 }

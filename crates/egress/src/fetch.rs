@@ -1,5 +1,5 @@
-//! The guarded fetch: one request without any credential, over the same client as every other call, so that it comes
-//! nowhere where they do not come.
+//! The guarded fetch: one request without a credential, over the same client as every other call, so that it can reach
+//! nothing that they cannot.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -16,7 +16,7 @@ use crate::connectors::result;
 use crate::pool::PoolKey;
 use toolgate_model::redaction::Redactor;
 
-/// Sends the request and gives back the answer, whatever its status is.
+/// Sends the request and returns the response, whatever its status.
 pub(crate) async fn fetch(
     client: &GuardedClient,
     pool: PoolKey,
@@ -54,13 +54,13 @@ pub(crate) async fn fetch(
     let response = client.send(outbound).await.map_err(|error| failure(&error))?;
     let (status, truncated) = (response.status, response.truncated);
     let headers = shown(&response.headers);
-    // There is no secret in it that the gate knows of.
+    // It contains no secret that the gate knows.
     let body = result(response, &Redactor::none());
     let result = json!({"status": status, "headers": headers, "body": body});
     Ok(ServiceResponse { http_status: status, result, truncated })
 }
 
-/// The headers of an answer; those that set cookies are for browsers.
+/// The headers of a response, without those that set cookies.
 fn shown(headers: &HeaderMap) -> Map<String, Value> {
     let mut shown = Map::new();
     for (name, value) in headers {

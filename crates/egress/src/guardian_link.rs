@@ -1,5 +1,5 @@
-//! The way to a guardian of somebody else, over the same guarded client as every call: no redirect is followed, the
-//! answer is bounded, and connections wait for the next question.
+//! The transport to an external guardian, over the same guarded client as every call: no redirects, bounded responses,
+//! and connections are kept for the next request.
 
 use std::time::Duration;
 
@@ -20,29 +20,26 @@ use crate::time::now;
 #[cfg(test)]
 mod tests;
 
-/// How the gate shows a guardian who it is.
+/// How the gate authenticates to a guardian.
 pub enum LinkAuthentication {
-    /// Not at all.
     None,
     /// By a bearer token.
     Bearer(Secret),
     /// By a header of the guardian's own.
     Header {
-        /// Its name.
         name: HeaderName,
-        /// Its value.
         value: Secret,
     },
 }
 
-/// What cannot be used to reach a guardian.
+/// Why a guardian cannot be reached with these settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum LinkError {
     /// A secret that no header can hold.
-    #[error("the guardian's token cannot stand in a header; take line breaks and control characters out of it")]
+    #[error("the guardian's token is not valid in a header; remove line breaks and control characters")]
     UnwritableSecret,
     /// A header that belongs to the message.
-    #[error("this header is set by Toolgate alone; authenticate to the guardian by another one")]
+    #[error("this header is set by Toolgate only; use another one to authenticate to the guardian")]
     OwnHeader,
 }
 
@@ -56,8 +53,8 @@ pub struct GuardianLink {
 }
 
 impl GuardianLink {
-    /// To this address. The client is for this guardian alone, so that no connection is shared with another; of an
-    /// answer no more than the limit is read; with CAs in PEM nobody else is trusted.
+    /// The client is used for this guardian only, so that no connection is shared with another; responses are read up
+    /// to the limit; with CAs in PEM no others are trusted.
     pub fn new(
         client: GuardedClient,
         url: Url,
@@ -99,7 +96,7 @@ impl Link for GuardianLink {
             pool: PoolKey::Guardian,
             method: Method::POST,
             url: &self.url,
-            // INVARIANT: they could be written when this link was made.
+            // INVARIANT: they were validated when this link was created.
             headers: self.headers().map_err(|_| LinkFailure::Connect)?,
             body: Bytes::from(question),
             deadline: now() + timeout,
@@ -142,6 +139,6 @@ fn sensitive(text: &str) -> Result<HeaderValue, LinkError> {
     Ok(value)
 }
 
-/// Headers that tell what the message is; those that frame or route it are the client's.
+/// Headers that describe the message; the client sets those that frame or route it.
 const OWN_HEADERS: [HeaderName; 5] =
     [header::CONTENT_TYPE, header::ACCEPT, header::HOST, header::CONTENT_LENGTH, header::TRANSFER_ENCODING];

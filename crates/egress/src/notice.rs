@@ -1,5 +1,5 @@
-//! Notices: signed messages to the operator's own address, over the same guarded client as every call. Whether one
-//! arrived is all that is learned from the answer.
+//! Notices: signed messages to the operator's own address, over the same guarded client as every call. The response
+//! only tells whether it arrived.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,9 +19,9 @@ use crate::time::deadline_after;
 #[cfg(test)]
 mod tests;
 
-/// How long an exchange may take.
+/// The timeout of an exchange.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How much of an answer is read: enough to use the connection again where somebody says no more than thanks.
+/// How much of a response is read: enough to reuse the connection after a short one.
 const BODY_LIMIT: usize = 4 * 1024;
 
 /// Sends notices to one address.
@@ -31,28 +31,25 @@ pub struct Notifier {
     key: Arc<SignatureKey>,
 }
 
-/// One message.
 #[derive(Debug, Clone, Copy)]
 pub struct Notice<'a> {
     /// Its id, the same each time that it is sent.
     pub id: &'a str,
-    /// Now.
     pub now: Timestamp,
-    /// JSON.
     pub body: &'a str,
 }
 
 /// Why a notice did not arrive.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoticeError {
-    /// It was answered, but not with thanks.
-    #[error("it was answered with status {0}")]
+    /// The response is not a success.
+    #[error("the response had status {0}")]
     Status(u16),
-    /// It was not answered.
+    /// There was no response.
     #[error(transparent)]
     Unanswered(#[from] SendError),
-    /// It cannot stand in headers.
-    #[error("the id of the message cannot stand in a header")]
+    /// It is not valid in headers.
+    #[error("the id of the message is not valid in a header")]
     Unwritable,
 }
 

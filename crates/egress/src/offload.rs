@@ -1,5 +1,5 @@
-//! Work that takes long enough to be noticed by other calls, such as redacting a large response: done on threads of its own, a
-//! few at a time, and one at a time for each agent, so that neither the processors nor the memory are one agent's to fill.
+//! Work that is long enough to delay other calls, such as redacting a large response: done on its own threads, a few at
+//! a time and one at a time per agent, so that no agent can occupy all processors or memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 use toolgate_model::principal::{PrincipalId, TenantId};
 
-/// How much of it is done at a time.
+/// The number of concurrent jobs.
 const AT_A_TIME: usize = 2;
 
 /// Why work brought nothing.
@@ -28,8 +28,8 @@ impl Offload {
         Self { all: Arc::new(Semaphore::new(AT_A_TIME)), of_agents: Mutex::default() }
     }
 
-    /// Does work for an agent, for which nobody waits longer than until the deadline. A thread cannot be stopped, but it takes
-    /// time in proportion to what it was given, and keeps its place until it has ended.
+    /// Runs work for an agent; the caller waits at most until the deadline. A thread cannot be stopped, but its time is
+    /// proportional to its input, and it keeps its slot until it has ended.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         agent: (&TenantId, &PrincipalId),

@@ -18,18 +18,18 @@ use crate::time::now;
 #[cfg(test)]
 mod tests;
 
-/// How long a connection waits. Short, because a waiting connection does not see that its name has moved.
+/// How long an idle connection is kept. Short, because an idle connection does not notice that its name has moved.
 const IDLE_LIMIT: Duration = Duration::from_secs(30);
 /// How long a connection is used, however busy, for the same reason.
 const AGE_LIMIT: Duration = Duration::from_secs(600);
-/// How often the connections that waited too long are closed.
+/// How often expired connections are closed.
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
-/// How many connections wait for one credential, in one runtime.
+/// The maximum number of idle connections per credential, in one runtime.
 const CREDENTIAL_LIMIT: usize = 128;
-/// How many connections wait altogether.
+/// The maximum number of idle connections in total.
 const TOTAL_LIMIT: usize = 512;
 
-/// Among whose requests connections are shared.
+/// The requests that share connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PoolKey {
     /// Those with the same credential, of whatever version.
@@ -38,7 +38,7 @@ pub enum PoolKey {
     Agent([u8; 32]),
     /// The gate's own notices.
     Notices,
-    /// The gate's own questions to a guardian, over a client that asks no other.
+    /// The gate's own requests to a guardian, over a client for that guardian only.
     Guardian,
     /// The gate's own telemetry, over a client that sends nothing else.
     Collector,
@@ -105,7 +105,7 @@ impl Connection {
     }
 }
 
-/// The waiting connections.
+/// The idle connections.
 pub(crate) struct Pool {
     idle_connections: Mutex<IdleConnections>,
     most: usize,
@@ -132,7 +132,7 @@ impl Pool {
         Self { idle_connections: Mutex::default(), most: most.clamp(1, TOTAL_LIMIT) }
     }
 
-    /// The connection that fits and came back last. One whose last exchange is not quite over yet is left to others.
+    /// The matching connection that was returned last. One whose last exchange has not quite ended is left to others.
     pub(crate) fn take(
         &self,
         key: PoolKey,
@@ -157,7 +157,7 @@ impl Pool {
         None
     }
 
-    /// Takes back a connection whose answer was read to its end.
+    /// Returns a connection whose response was read to its end.
     pub(crate) fn put(self: &Arc<Self>, mut connection: Connection) {
         let now = now();
         connection.idle_since = now;
@@ -196,7 +196,7 @@ impl IdleConnections {
         }
     }
 
-    /// Closes what waited too long; answers whether anything is left.
+    /// Closes expired connections; returns whether any are left.
     fn sweep(&mut self, now: Instant) -> bool {
         self.by_key.retain(|_, idle_list| {
             idle_list.retain(|connection| !connection.is_spent(now));

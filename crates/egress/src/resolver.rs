@@ -1,5 +1,5 @@
-//! From names to addresses. A name is asked for once for each connection, and one forbidden answer among good ones
-//! refuses the name: whoever mixes them wants the guard to look at one and the socket to take another.
+//! Resolves names to addresses. A name is resolved once per connection, and one forbidden address among allowed ones
+//! refuses the name: such a mix is an attempt to let the guard check one address and the socket use another.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,6 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-/// Whoever turns names into addresses.
 #[async_trait]
 pub trait Resolve: Send + Sync {
     /// All addresses of this name, for requests of this holder.
@@ -25,11 +24,11 @@ pub trait Resolve: Send + Sync {
 /// Why a name has no addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookupError {
-    /// As many look-ups are in flight as may be, in all or for this holder.
+    /// The maximum number of lookups is in flight, in total or for this holder.
     Busy,
-    /// The resolver of the system says so, or cannot be asked.
+    /// The system resolver failed.
     Failed,
-    /// The resolver of the system did not say anything in time.
+    /// The system resolver did not respond in time.
     TimedOut,
 }
 
@@ -54,7 +53,7 @@ pub(crate) async fn resolve_checked(
         if private && !policy.exempts(answer) {
             return Err(SendError::PrivateName { host: name.to_owned() });
         }
-        // INVARIANT: what is connected to is what was judged, so an IPv4 address leaves its IPv6 dress here.
+        // INVARIANT: the connected address is the checked one, so an IPv4-mapped address is converted here.
         let address = answer.to_canonical();
         if !addresses.contains(&address) {
             addresses.push(address);

@@ -7,7 +7,7 @@ use thiserror::Error;
 use toolgate_model::secret::Secret;
 use zeroize::Zeroizing;
 
-/// What a secret of the Standard Webhooks begins with; the rest of it is the key in base64.
+/// The prefix of a Standard Webhooks secret; the rest is the key in base64.
 const PREFIX: &str = "whsec_";
 
 /// The key of signatures.
@@ -16,16 +16,14 @@ pub struct SignatureKey(hmac::Key);
 /// Why a secret is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SignatureKeyError {
-    /// There is nothing in it.
     #[error("the signing secret is empty")]
     Empty,
-    /// It says that it is in base64, and is not.
-    #[error("the signing secret begins with `whsec_` but is no base64 after it")]
+    #[error("the signing secret begins with `whsec_`, but the rest is not base64")]
     NotBase64,
 }
 
 impl SignatureKey {
-    /// The key that a secret stands for: what is behind `whsec_`, decoded, or the text as it is.
+    /// The key of a secret: the part after `whsec_`, decoded, or the text itself.
     pub fn of(secret: &Secret) -> Result<Self, SignatureKeyError> {
         let text = secret.expose();
         if text.is_empty() {
@@ -47,7 +45,7 @@ impl SignatureKey {
     }
 }
 
-/// What stands behind `whsec_`, by itself as good as the whole secret.
+/// The part after `whsec_`, which is equivalent to the whole secret.
 pub(crate) fn encoded_part(secret: &Secret) -> Option<&str> {
     secret.expose().strip_prefix(PREFIX)
 }

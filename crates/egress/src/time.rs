@@ -1,5 +1,5 @@
-//! The one place of this room that reads the time: for the deadline of an exchange and the age of a connection. Both
-//! are measured by the machine's steady clock, not by the wall clock of the records.
+//! The only place in this crate that reads the time: for the deadline of an exchange and the age of a connection. Both
+//! use the monotonic clock, not the wall clock of the records.
 
 use std::time::Duration;
 
@@ -7,11 +7,10 @@ use tokio::time::Instant;
 
 /// The shortest time that an exchange is given.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The longest time that an exchange is given.
+/// The maximum duration of an exchange.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// When an exchange that begins now and asks for this much time must have ended: never more than two minutes off, and
-/// never less than a second.
+/// The deadline of an exchange that begins now and requests this much time: at most two minutes, and at least a second.
 pub fn deadline_after(asked: Duration) -> Instant {
     now() + asked.clamp(SHORTEST, LONGEST)
 }

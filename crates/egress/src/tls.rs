@@ -1,4 +1,4 @@
-//! Whom TLS trusts: the roots of the system, or a credential's own CA and then nobody else.
+//! The trust of TLS: the system's root certificates, or only a credential's own CA.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::error::SendError;
 /// The trust in the system's roots, loaded once, and the means to trust others.
 pub(crate) struct Trust {
     provider: Arc<CryptoProvider>,
-    /// Absent on a system without roots, which can still speak http and https with a CA of one's own.
+    /// Absent on a system without root certificates, which can still use http, and https with a custom CA.
     system: Option<Arc<ClientConfig>>,
 }
 
@@ -57,11 +57,11 @@ impl Trust {
     }
 }
 
-/// What to tell about a failed handshake, without repeating anything that the other side sent.
+/// The reason of a failed handshake, without repeating anything that the peer sent.
 pub(crate) fn reason(error: &io::Error) -> &'static str {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let Some(rustls::Error::InvalidCertificate(certificate)) = tls else {
-        return "the handshake broke off; check that the service speaks TLS 1.2 or 1.3 on this port";
+        return "the handshake failed; check that the service speaks TLS 1.2 or 1.3 on this port";
     };
     match certificate {
         CertificateError::UnknownIssuer => "its certificate comes from an unknown CA; give the credential that CA",
@@ -79,7 +79,7 @@ fn builder(provider: &Arc<CryptoProvider>) -> Result<ConfigBuilder<ClientConfig,
 
 fn finished(mut config: ClientConfig) -> ClientConfig {
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // A resumed session would tell the service that two credentials live in the same gate.
+    // A resumed session would tell the service that two credentials belong to the same gate.
     config.resumption = Resumption::disabled();
     config
 }

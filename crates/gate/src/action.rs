@@ -1,4 +1,4 @@
-//! What a call of a tool does. Everything that differs between actions and is no business of their source is decided
+//! What a call of a tool does. Everything that differs between actions and does not depend on their source is decided
 //! here, so that a new source adds a variant in this file and nothing elsewhere in the gate.
 
 use std::time::Duration;
@@ -6,12 +6,13 @@ use std::time::Duration;
 use toolgate_model::descriptor::SourceKind;
 use toolgate_model::hook::Transport;
 
-/// The longest that a call may take.
+/// The maximum duration of a call.
 const LONGEST: Duration = Duration::from_secs(120);
-/// The same for a workspace tool, which has limits of its own: this one is for when they fail.
+/// The maximum duration of a call of a workspace tool. Such tools have their own limits; this one applies if those
+/// fail.
 const LONGEST_IN_WORKSPACE: Duration = Duration::from_secs(660);
 
-/// What a call of a tool does. The source that executes it is found by this value.
+/// What a call of a tool does. It selects the source that executes the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Sends a request to a service, with the credential of a grant. The adapter of the credential decides whether that
@@ -21,18 +22,19 @@ pub enum Action {
     Fetch,
     /// Sends a request to a mounted MCP server, over HTTP or to a process of this machine, with the credential of a grant.
     Mcp,
-    /// Uses a tool of the machine that the gate runs on.
+    /// Uses a workspace tool on the machine of the gate.
     Workspace,
-    /// Asks an approver a question, whose answer is the result.
+    /// Asks an approver a question. The answer is the result.
     Question,
-    /// Nothing here: the client executes the tool, and the gate only decides whether it may.
+    /// Does nothing here: the client executes the tool, and the gate only decides whether it may.
     ClientExecuted,
-    /// Nothing: a tool of the conformance endpoints, which succeeds or fails as its caller wants.
+    /// Does nothing: a tool of the conformance endpoints, which succeeds or fails as its caller wants.
     Conformance { fails: bool },
 }
 
 impl Action {
-    /// What a call of a tool of a registered service does, by the source that its definition names.
+    /// The action of a tool of a registered service, from the source that its definition names. So far all are called
+    /// over HTTP.
     pub(crate) fn of_service(source: SourceKind) -> Self {
         match source {
             SourceKind::Mcp => Self::Mcp,
@@ -42,7 +44,7 @@ impl Action {
         }
     }
 
-    /// As it is named in messages.
+    /// The name used in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -55,7 +57,6 @@ impl Action {
         }
     }
 
-    /// How the tool is reached.
     pub fn transport(self) -> Transport {
         match self {
             Self::Http | Self::Fetch => Transport::Http,
@@ -64,23 +65,23 @@ impl Action {
         }
     }
 
-    /// Whether allowlists apply to it. The tools of the conformance endpoints are in no catalog and have no id.
+    /// Whether allowlists apply. The tools of the conformance endpoints are in no catalog and have no id.
     pub(crate) fn is_listed(self) -> bool {
         !matches!(self, Self::Conformance { .. })
     }
 
-    /// Whether the mode of approvals applies to every call, and not only to those of an approval session: these tools
-    /// change the machine that somebody works on.
+    /// Whether the approval mode applies to every call, and not only to calls of an approval session: these tools
+    /// change a machine that a person works on.
     pub(crate) fn is_moded(self) -> bool {
         matches!(self, Self::Workspace | Self::ClientExecuted)
     }
 
-    /// Whether something comes back from outside the gate, which guardians look at.
+    /// Whether a result comes from outside the gate, so that guardians inspect it.
     pub(crate) fn has_result(self) -> bool {
         !matches!(self, Self::ClientExecuted | Self::Conformance { .. })
     }
 
-    /// The longest that a call may take, whatever its definition says.
+    /// The maximum duration of a call, whatever its definition says.
     pub(crate) fn longest(self) -> Duration {
         match self {
             Self::Workspace => LONGEST_IN_WORKSPACE,

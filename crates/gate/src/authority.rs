@@ -1,7 +1,8 @@
-//! Administration of authority: tenants, principals, keys, vaults, credentials, grants, services, policies, approvals, the
-//! audit log. Each use case takes the [`crate::Caller`], checks what it may see and do, and hands one command to the ledger.
+//! Administration of authority: tenants, principals, keys, vaults, credentials, grants, services, policies, approvals,
+//! the audit log. Each use case takes the [`crate::Caller`], checks what it may see and do, and sends one command to
+//! the ledger.
 //!
-//! What a caller may not see is answered like what does not exist.
+//! An object that a caller may not see is reported as not existing.
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ mod allowlists;
 mod approval_links;
 pub mod approvals;
 pub mod audit;
+pub mod callable;
 pub mod credentials;
 pub mod descriptors;
 pub mod discovery;

@@ -1,5 +1,4 @@
-//! The tools that Toolgate has by itself, without a service, a credential or a grant: whoever holds their scopes may use
-//! them.
+//! The built-in tools. They need no service, credential or grant: any principal with their scopes may use them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,60 +21,57 @@ use crate::action::Action;
 use crate::catalog::Tool;
 use crate::settings::MachineTools;
 
-/// The name of the guarded fetch, without the scope of its id.
+/// The name of the guarded fetch, without the scope prefix of its id.
 pub const HTTP_FETCH: &str = "http.fetch";
-/// The scope that a principal needs for it.
+/// The scope that it requires.
 pub const HTTP_FETCH_SCOPE: &str = "http:fetch";
-/// The service of the tools of the machine that the gate runs on.
+/// The service of the workspace tools.
 pub const WORKSPACE: &str = "toolgate-workspace";
-/// What stands before their names in a call.
+/// The prefix of their names in a call.
 const WORKSPACE_PREFIX: &str = "x-host-toolgate-workspace.";
-/// The methods that it takes.
+/// The methods that `http.fetch` accepts.
 pub const HTTP_FETCH_METHODS: [&str; 6] = ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"];
 
-/// Whether a call of a tool of this name is carried out on the machine that the gate runs on.
+/// Whether a tool of this name is executed on the machine of the gate.
 pub fn is_workspace_tool(name: &str) -> bool {
     let service = name.strip_prefix("x-host-").unwrap_or(name).strip_prefix(WORKSPACE);
     service.is_some_and(|rest| rest.starts_with(['.', ':']))
 }
 
-/// A tool of Toolgate's own.
 #[derive(Debug)]
 pub struct Builtin {
-    /// The tool, as calls find it.
+    /// As calls resolve it.
     pub tool: Arc<Tool>,
-    /// How the catalog describes it.
+    /// As the catalog shows it.
     pub descriptor: Arc<ToolDescriptor>,
 }
 
-/// A tool of the machine that the gate runs on.
+/// A workspace tool, executed on the machine of the gate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkspaceTool {
-    /// Its name.
     pub name: &'static str,
-    /// What kind of calls it makes.
     pub category: Category,
-    /// What it does, for people and agents.
+    /// For people and agents.
     pub description: &'static str,
-    /// What it takes.
+    /// The schema of its parameters.
     pub parameters: Value,
-    /// Whether it asks a person, so that the answer is what it gives.
+    /// Whether it asks a person, whose answer is the result.
     pub is_question: bool,
 }
 
-/// All of them.
+/// All built-in tools.
 #[derive(Debug)]
 pub(crate) struct Builtins {
-    /// Those that every tenant has.
+    /// Available to every tenant.
     common: Vec<Builtin>,
-    /// Those of the machine that the gate runs on.
+    /// The workspace tools.
     machine: Vec<Builtin>,
-    /// The only tenants that have the latter.
+    /// The only tenants that have the workspace tools.
     machine_tenants: BTreeSet<TenantId>,
 }
 
 impl Builtins {
-    /// Those that every gate has, and these.
+    /// The tools that every gate has, and these.
     pub(crate) fn new(machine: &MachineTools) -> Self {
         Self {
             common: http_fetch().into_iter().collect(),
@@ -84,18 +80,17 @@ impl Builtins {
         }
     }
 
-    /// Those that a tenant has.
+    /// The built-in tools of a tenant.
     pub(crate) fn of(&self, tenant: &TenantId) -> impl Iterator<Item = &Builtin> {
         let machine = if self.machine_tenants.contains(tenant) { self.machine.as_slice() } else { &[] };
         self.common.iter().chain(machine)
     }
 
-    /// A tenant's of this id.
     pub(crate) fn find(&self, tenant: &TenantId, tool: &ToolId) -> Option<&Builtin> {
         self.of(tenant).find(|builtin| builtin.descriptor.fields().tool_id == *tool)
     }
 
-    /// A tenant's that a call names: by its id, or by the log's name for a tool of the workspace.
+    /// Finds a tool of a tenant by its id, or by the name that the log has for a workspace tool.
     pub(crate) fn named(&self, tenant: &TenantId, name: &str) -> Option<&Builtin> {
         if let Some(tool) = name.strip_prefix(WORKSPACE_PREFIX) {
             return self
@@ -104,9 +99,13 @@ impl Builtins {
         }
         self.find(tenant, &ToolId::parse(name).ok()?)
     }
+
+    /// A tenant's of this alias.
+    pub(crate) fn aliased(&self, tenant: &TenantId, alias: &str) -> Option<&Builtin> {
+        self.of(tenant).find(|builtin| builtin.tool.alias().as_str() == alias)
+    }
 }
 
-/// A tool of the machine that the gate runs on.
 fn workspace_tool(stated: &WorkspaceTool) -> Option<Builtin> {
     let (scope, tier) = match stated.category {
         Category::Info => ("workspace:read", SafetyTier::Read),
@@ -114,7 +113,7 @@ fn workspace_tool(stated: &WorkspaceTool) -> Option<Builtin> {
         Category::Exec | Category::Mcp => ("workspace:exec", SafetyTier::Exec),
     };
     let field = |name: &str, rule| Some((ParameterPath::parse(name).ok()?, rule));
-    // What is written is content; what is done, and to which file, is what an operator wants to know.
+    // What is written is content; the operation and the file are what an operator needs.
     let logging = LoggingRule {
         fields: [
             field("content", FieldRule::Hash)?,
@@ -151,14 +150,14 @@ fn workspace_tool(stated: &WorkspaceTool) -> Option<Builtin> {
     Some(Builtin { tool: Arc::new(tool), descriptor: Arc::new(ToolDescriptor::new(fields).ok()?) })
 }
 
-/// The guarded fetch (RFC 0076 §B). It may send something, so it is of tier write.
+/// The guarded fetch (RFC 0076 §B). It can send data, so its tier is write.
 ///
-/// INVARIANT: there is one; the texts are fixed, and a test reads them.
+/// INVARIANT: it exists; the texts are fixed, and a test parses them.
 fn http_fetch() -> Option<Builtin> {
     let name = ToolName::parse(HTTP_FETCH).ok()?;
     let scopes = BTreeSet::from([RequiredScope::parse(HTTP_FETCH_SCOPE).ok()?]);
     let title = Line::parse("Fetch over HTTP").ok()?;
-    let description = "Sends one HTTP request to a public address and gives back the answer. Private, loopback and \
+    let description = "Sends one HTTP request to a public address and returns the response. Private, loopback and \
                        link-local addresses are refused, redirects are not followed."
         .to_owned();
     let parameters = json!({
@@ -172,14 +171,14 @@ fn http_fetch() -> Option<Builtin> {
                 "type": "object",
                 "additionalProperties": {"type": "string", "maxLength": 8192},
                 "maxProperties": 64,
-                "description": "Headers of the request, by name."
+                "description": "Request headers, by name."
             },
-            "body": {"type": "string", "description": "What is sent, as text."}
+            "body": {"type": "string", "description": "The request body, as text."}
         },
         "required": ["url"],
         "additionalProperties": false
     });
-    // What is sent, and what it is sent with, is content; where it goes is what an operator wants to know.
+    // Body and headers are content; the destination is what an operator needs.
     let field = |name: &str, rule| Some((ParameterPath::parse(name).ok()?, rule));
     let logging = LoggingRule {
         fields: [field("body", FieldRule::Hash)?, field("headers", FieldRule::Omit)?].into(),
@@ -195,7 +194,7 @@ fn http_fetch() -> Option<Builtin> {
         replay_policy: Some(ReplayPolicy::NonDeterministic),
         latency_hint: Some(Hint::Medium),
         parameters: Some(parameters.clone()),
-        // Whatever is fetched was written by strangers, and a request can carry anything to them.
+        // A fetched page is untrusted content, and a request can carry any data out.
         labels: BTreeSet::from([Label::parse("untrusted-content").ok()?, Label::parse("sends-outside").ok()?]),
         ..ToolDefinition::of_scope(Scope::parse(HTTP_FETCH).ok()?)
     };
@@ -214,7 +213,7 @@ fn http_fetch() -> Option<Builtin> {
         cost_hint: None,
         latency_hint: definition.latency_hint,
     });
-    // What the log calls it is the two together, with a dot between.
+    // The log's name joins the two with a dot.
     let (service, short) = HTTP_FETCH.split_once('.')?;
     let (service, short) = (ServiceName::parse(service).ok()?, ToolName::parse(short).ok()?);
     let tool = Tool::built_in(service, short, Arc::new(definition), Action::Fetch).of_source(SourceKind::NodePack);

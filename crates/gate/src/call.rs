@@ -1,8 +1,8 @@
-//! The path of a call. There is exactly one: every transport decodes into a [`CallRequest`], and [`Pipeline::invoke`] walks
-//! it down the stages, one module each, in the order in which they stand here.
+//! The call pipeline. There is exactly one: every transport decodes into a [`CallRequest`], and [`Pipeline::invoke`]
+//! runs it through the stages, one module each, in the order in which they are listed here.
 //!
-//! Each stage takes the value of the one before, and only `admit` makes an [`Admitted`], without which nothing can be
-//! executed. A refusal at any stage is recorded before it is returned.
+//! Each stage takes the value of the previous one, and only `admit` creates an [`Admitted`], without which nothing can
+//! be executed. A refusal at any stage is recorded before it is returned.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use crate::request_context::in_current_request;
 pub use self::admit::{Admitted, CallCredential};
 pub use self::conformance::{Conformance, ConformanceCall};
 pub use self::denial::Denial;
+pub use self::detached::pickup::{Repeated, call_digest};
 pub use self::detached::{DetachedReader, DetachedView, Follower};
 pub use self::explain::{Explanation, Question, Step};
 pub use self::external::{ExternalCall, ExternalPermit};
@@ -33,7 +34,7 @@ pub use self::settle::{CallError, CallOutcome, CallResult};
 pub use self::timing::{StageTime, StageTimes, Wait};
 
 pub(crate) use self::constrain::{placement_of, usual_adapter};
-pub(crate) use self::request::{AskedHook, Call, ToolStanding};
+pub(crate) use self::request::{AskedHook, Call, Detaching, ToolStanding};
 use self::request::{CallOptions, require_permitted};
 
 mod admit;
@@ -70,12 +71,12 @@ mod timing;
 mod trace;
 mod turns;
 
-/// How often a call is decided on when what it rests on changes between the decision and the admission.
+/// How often a call is decided again if the state that it was decided on changes before the admission.
 const JUDGEMENTS: u32 = 4;
-/// The same for calls that are judged by counts, in which every call of the same agent on another replica is a change.
+/// The same for calls whose rules read counters, which every call of the same agent on another replica changes.
 const COUNTED_JUDGEMENTS: u32 = 64;
 
-/// What the stages have established so far, for the record of a refusal.
+/// What the stages have established so far, recorded with a refusal.
 #[derive(Clone, Default)]
 struct RunState {
     found: Option<eligible::Candidate>,
@@ -85,26 +86,22 @@ struct RunState {
 }
 
 impl RunState {
-    /// Of a run that begins now.
     fn start(clock: &dyn Clock) -> Self {
         Self { times: StageTimes::start(clock), ..Self::default() }
     }
 }
 
-/// What came of a call that may become detached.
+/// The outcome of a call that may become detached.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Invoked {
-    /// It was executed.
     Completed(Box<CallResult>),
-    /// It goes on without its connection.
+    /// It continues without its connection.
     Detached(InvocationId),
 }
 
-/// How a run ended.
 pub(crate) enum RunOutcome {
-    /// It has ended.
     Done(Box<Result<CallResult, Denial>>),
-    /// It waits in the ledger, or is run on from there.
+    /// It waits in the ledger, or another run continues it from there.
     Parked(InvocationId),
 }
 
@@ -114,17 +111,17 @@ impl RunOutcome {
     }
 }
 
-/// How one pass through the stages ended.
+/// The outcome of one pass through the stages.
 enum PassOutcome {
-    /// The call has ended. Once admitted it is never refused: what goes wrong then leaves it unsettled.
+    /// The call has ended. After the admission it is never refused: an error then leaves it unsettled.
     Done(Box<Result<CallResult, Denial>>),
     /// It waits for an approver in the ledger.
     Parked,
     /// It would wait for an approver on its connection.
     Detach,
-    /// An approver has decided, or what it rests on has changed: everything is decided again, on the newest state.
+    /// An approver has decided, or the state has changed: everything is decided again on the newest state.
     Again {
-        /// Whether it was judged by what its agent has called and spent so far, which other calls change.
+        /// Whether its rules read what the agent has called and spent so far, which other calls change.
         counted: bool,
     },
 }
@@ -132,22 +129,37 @@ enum PassOutcome {
 /// What a call keeps from one pass to the next.
 #[derive(Default)]
 struct RetryState {
-    /// What people have approved, each for what was shown.
+    /// Approvals given so far, each for what was shown.
     answered: Vec<approve::GivenApproval>,
-    /// Its turn among the calls that are judged by the same counts.
+    /// Its turn among the calls whose rules read the same counters.
     turn: Option<turns::Turn>,
 }
 
 impl Pipeline {
-    /// Walks a call down the path.
+    /// Runs a call through the pipeline.
     pub async fn invoke(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<CallResult, Denial> {
         self.invoke_with(caller, request, CallOptions::default()).await
     }
 
-    /// The same for a caller that can do without its connection: where the operator says so, a call that must wait for an
-    /// approver is detached.
+    /// The same for a caller that can do without its connection: if the operator has enabled it, a call that must wait
+    /// for an approver is detached.
     pub async fn invoke_or_detach(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<Invoked, Denial> {
         let options = CallOptions { may_detach: true, ..CallOptions::default() };
+        self.run_detachable(caller, request, options).await
+    }
+
+    /// The same for a caller that never waits for an approver on its connection.
+    pub async fn invoke_detaching(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<Invoked, Denial> {
+        let options = CallOptions { may_detach: true, detaching: Detaching::Always, ..CallOptions::default() };
+        self.run_detachable(caller, request, options).await
+    }
+
+    async fn run_detachable(
+        self: &Arc<Self>,
+        caller: Caller,
+        request: CallRequest,
+        options: CallOptions,
+    ) -> Result<Invoked, Denial> {
         match self.run_in_task(caller, request, options).await? {
             RunOutcome::Done(outcome) => outcome.map(|result| Invoked::Completed(Box::new(result))),
             RunOutcome::Parked(id) => Ok(Invoked::Detached(id)),
@@ -163,22 +175,22 @@ impl Pipeline {
     ) -> Result<CallResult, Denial> {
         match self.run_in_task(caller, request, options).await? {
             RunOutcome::Done(outcome) => *outcome,
-            // INVARIANT: only what may be detached is.
+            // INVARIANT: only calls that may be detached are parked.
             RunOutcome::Parked(id) => {
                 Err(Denial::refused(Some(id), Refusal::new(Code::Internal, "the call was detached")))
             }
         }
     }
 
-    /// Runs a call in a task of its own: a caller that disconnects takes back a call that is not admitted yet, and neither
-    /// its refusal nor its settlement is lost with the connection.
+    /// Runs a call in its own task: a caller that disconnects cancels a call that is not admitted yet, and neither its
+    /// refusal nor its settlement is lost with the connection.
     async fn run_in_task(
         self: &Arc<Self>,
         caller: Caller,
         request: CallRequest,
         options: CallOptions,
     ) -> Result<RunOutcome, Denial> {
-        // A transport that knows whether its caller still waits runs the call in such a task already.
+        // A transport that knows whether its caller still waits already runs the call in such a task.
         let (waiting, presence) = match &request.presence {
             Some(presence) => (None, presence.clone()),
             None => {
@@ -187,8 +199,10 @@ impl Pipeline {
             }
         };
         let (call, permitted) = self.begin(caller, request).map_err(Denial::unrecorded)?;
-        let CallOptions { tool: uncataloged_tool, asked, takes_changes, waits, answered, may_detach } = options;
+        let CallOptions { tool: uncataloged_tool, asked, takes_changes, waits, answered, may_detach, detaching } =
+            options;
         let call = Call { uncataloged_tool, asked, takes_changes, waits, answered, may_detach, presence, ..call };
+        let call = Call { detaching, ..call };
         let (tenant, id) = (call.caller.tenant().clone(), call.id);
         let (pipeline, in_flight) = (Arc::clone(self), self.in_flight.token());
         let running = async move {
@@ -232,9 +246,9 @@ impl Pipeline {
         ran
     }
 
-    /// What is said of a call that broke off by a fault of the gate: the ledger knows whether it was admitted.
+    /// The denial for a call that failed inside the gate: the ledger knows whether it was admitted.
     async fn broke_off(&self, tenant: &TenantId, id: InvocationId) -> Denial {
-        let fault = Refusal::new(Code::Internal, "the call broke off inside the gate; see its log");
+        let fault = Refusal::new(Code::Internal, "the call failed inside the gate; see the gate's log");
         let denial = match self.invocations.invocation(tenant, id).await {
             Ok(None) => Denial::unrecorded(fault),
             Ok(Some(_)) | Err(_) => Denial::unsettled(id, &fault),
@@ -243,7 +257,7 @@ impl Pipeline {
         denial
     }
 
-    /// Runs the stages; a refusal comes from before the admission.
+    /// Runs the stages. A refusal comes from a stage before the admission.
     async fn run_stages(self: &Arc<Self>, call: &Arc<Call>, run_state: &mut RunState) -> Result<PassOutcome, Refusal> {
         let mut call = Arc::clone(call);
         let mut retry_state = RetryState::default();
@@ -256,7 +270,7 @@ impl Pipeline {
             };
             left -= 1;
             if counted && retry_state.turn.is_none() {
-                // From here on only calls of other replicas can come between the judgement and the admission.
+                // From here on only calls on other replicas can come between the decision and the admission.
                 retry_state.turn = Some(self.turns.take(call.caller.tenant(), &call.agent).await);
                 left = COUNTED_JUDGEMENTS;
             }
@@ -266,11 +280,11 @@ impl Pipeline {
             call = Arc::new(Call { caller, ..(*call).clone() });
             freshness = Freshness::Newest;
         }
-        let reason = "what this call is judged by keeps changing; try again";
+        let reason = "the grants or policies of this call keep changing; try again";
         Err(Refusal::new(Code::VersionConflict, reason).at(Stage::Admit))
     }
 
-    /// Decides on each action that the call may come to, and makes the call as the first whose grants have room for it.
+    /// Decides on each action that the call could have, and makes the call as the first one whose grants have capacity.
     async fn run_pass(
         self: &Arc<Self>,
         call: &Arc<Call>,
@@ -280,7 +294,7 @@ impl Pipeline {
     ) -> Result<PassOutcome, Refusal> {
         let constrained = match self.check(call, freshness, run_state).await {
             Ok(constrained) => constrained,
-            // What is refused is refused on the newest state: a grant that was just given must be seen.
+            // A refusal must be based on the newest state: a grant that was just created must be seen.
             Err(_) => {
                 freshness = Freshness::Newest;
                 self.check(call, freshness, run_state).await?
@@ -290,7 +304,7 @@ impl Pipeline {
         for alternative in constrained.into_alternatives() {
             let is_first = refused.is_none();
             match self.run_alternative(call, alternative, is_first, freshness, retry_state, run_state).await {
-                // Another grant may have room, or may still stand.
+                // Another grant may have capacity, or may still be valid.
                 Err(refusal)
                     if matches!(refusal.stage(), Some(Stage::Approve | Stage::Admit))
                         && admit::is_about_the_grant(refusal.code()) =>
@@ -304,7 +318,7 @@ impl Pipeline {
         Err(refused.unwrap_or_else(nothing))
     }
 
-    /// Makes the call as this action, once guardians and people have decided on exactly this one.
+    /// Makes the call as this action, once guardians and approvers have decided on exactly this action.
     async fn run_alternative(
         self: &Arc<Self>,
         call: &Arc<Call>,
@@ -322,14 +336,14 @@ impl Pipeline {
         run_state.times.enter(Stage::Approve, clock);
         let approved = match self.approve(call, guarded, is_first, retry_state, &mut run_state.times).await {
             Ok(approve::Step::Approved(approved)) => *approved,
-            // Time has passed: what holds now is what counts.
+            // Time has passed: the current state counts.
             Ok(approve::Step::Again) => return Ok(PassOutcome::Again { counted: false }),
             Ok(approve::Step::Parked) => return Ok(PassOutcome::Parked),
             Ok(approve::Step::Detach) => return Ok(PassOutcome::Detach),
             Err(refusal) => return Err(refusal.at(Stage::Approve)),
         };
         let counted = approved.judged.basis.counts.is_some();
-        // Told once the call is admitted: what a rule takes out of a call that is refused is nobody's to learn.
+        // Reported only after the admission: the caller of a refused call must not learn what a rule redacts.
         let modified = approved.modified.clone().map(|parameters| {
             let decision = approved.judged.decision.as_deref();
             let (reason, policy) = decision.map(HookDecision::why_changed).unwrap_or_default();
@@ -352,13 +366,13 @@ impl Pipeline {
             admit::Outcome::Replayed(result) => return Ok(PassOutcome::Done(Box::new(Ok(*result)))),
             admit::Outcome::Stale => return Ok(PassOutcome::Again { counted }),
         };
-        // The next call of the agent may be judged while this one is executed.
+        // The next call of the agent may be decided while this one is executed.
         retry_state.turn = None;
-        // From here on the call goes on to its settlement, even when the caller is gone.
+        // From here on the call continues to its settlement, even if the caller disconnects.
         Ok(PassOutcome::Done(Box::new(self.carry_out(admitted, opened, &mut run_state.times).await)))
     }
 
-    /// Everything after the admission. No failure in here is a refusal: the call may have been carried out.
+    /// Everything after the admission. No failure in here is a refusal: the service may have executed the call.
     async fn carry_out(
         &self,
         admitted: Admitted,

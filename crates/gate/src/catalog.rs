@@ -1,5 +1,5 @@
-//! The catalog: the registered services of a tenant, ready for use. It is built once for each revision of the registry;
-//! the schema of a tool is compiled when the tool is first called, its descriptor made when it is first shown.
+//! The catalog: the registered services of a tenant. It is built once for each revision of the registry; the schema of
+//! a tool is compiled at its first call, and its descriptor is created when it is first shown.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,11 +9,14 @@ use toolgate_model::approval::Category;
 use toolgate_model::connection::BaseUrl;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::{DescriptorError, SafetyTier, SourceKind, ToolDescriptor, ToolId};
+use toolgate_model::mirrored::Mirrored;
 use toolgate_model::principal::{Principal, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::schema::{Schema, SchemaError, SchemaViolation};
 use toolgate_model::scope::Scope;
-use toolgate_model::service::{ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
+use toolgate_model::service::{McpMethod, ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
+use toolgate_model::tool_alias::ToolAlias;
+use toolgate_model::tool_listing::listing;
 
 use crate::action::Action;
 use crate::ports::clock::Clock;
@@ -26,32 +29,36 @@ pub struct Tool {
     pub service: ServiceName,
     /// The version of the service's definition; `None` for a tool that a credential defines.
     pub version: Option<ServiceVersion>,
-    /// Its name in the service.
+    /// Its name within the service.
     pub name: ToolName,
     pub definition: Arc<ToolDefinition>,
-    /// Where the service is, as its definition says.
+    /// The base URL in the service's definition.
     pub base_url: Option<BaseUrl>,
-    /// What a call of it does here. A client may execute it instead: see `Candidate::action`.
+    /// The action of a call here. A client may execute the tool instead: see `Candidate::action`.
     pub action: Action,
-    /// What backs it, in the words of the catalog.
+    /// The source, in the terms of the catalog.
     pub source: SourceKind,
-    /// What kind of a call one of it is, for the mode of approvals.
+    /// The category of its calls, for approval modes.
     pub category: Category,
-    /// The scopes that the agent itself must hold, as they were written.
+    /// The scopes that the agent itself must hold, unparsed.
     pub required_scopes: Vec<String>,
     qualified_name: String,
+    is_built_in: bool,
+    alias: OnceLock<ToolAlias>,
+    listing: OnceLock<String>,
+    mirrored: OnceLock<Vec<Mirrored>>,
     schema: OnceLock<Result<Schema, SchemaError>>,
     returns: OnceLock<Result<Schema, SchemaError>>,
     descriptor: OnceLock<Result<Arc<ToolDescriptor>, DescriptorError>>,
 }
 
 impl Tool {
-    /// A tool of a service, which is called over HTTP.
+    /// A tool of a service, called over HTTP.
     fn new(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>) -> Self {
         Self {
             required_scopes: required(&definition),
             qualified_name: service.with_tool(name.as_str()),
-            // A service says of its tools what it likes: nothing less than this is believed.
+            // A service can claim anything about its tools: a lower category is not accepted.
             category: if definition.tier() == SafetyTier::Exec { Category::Exec } else { Category::Mcp },
             service,
             version: None,
@@ -60,6 +67,10 @@ impl Tool {
             base_url: None,
             action: Action::Http,
             source: SourceKind::Connector,
+            is_built_in: false,
+            alias: OnceLock::new(),
+            listing: OnceLock::new(),
+            mirrored: OnceLock::new(),
             schema: OnceLock::new(),
             returns: OnceLock::new(),
             descriptor: OnceLock::new(),
@@ -84,7 +95,7 @@ impl Tool {
 
     /// A tool that needs no grant.
     pub fn built_in(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>, action: Action) -> Self {
-        Self { action, ..Self::new(service, name, definition) }
+        Self { action, is_built_in: true, ..Self::new(service, name, definition) }
     }
 
     pub fn of_source(self, source: SourceKind) -> Self {
@@ -109,7 +120,35 @@ impl Tool {
         &self.qualified_name
     }
 
-    /// Its id: that of the catalog, or for a tool that only a client has, the one under which an allowlist can name it.
+    /// Its name for clients that take only letters, digits, `_` and `-`.
+    pub fn alias(&self) -> &ToolAlias {
+        self.alias.get_or_init(|| match (self.is_built_in, self.source) {
+            (false, _) => ToolAlias::of(&self.service, &self.name),
+            (true, SourceKind::NodePack) => ToolAlias::of_built_in(&self.qualified_name),
+            (true, _) => ToolAlias::of_built_in(self.name.as_str()),
+        })
+    }
+
+    /// Whether it is one of those that forward the rest of a mounted server's protocol: they are no tools of the server,
+    /// and are not listed as such.
+    pub fn forwards_protocol(&self) -> bool {
+        self.definition.mcp.as_ref().is_some_and(|mapping| mapping.method != McpMethod::CallTool)
+    }
+
+    /// How it is listed to clients that call it by its alias, as JSON.
+    pub fn listing(&self) -> &str {
+        // The results of a mounted server are checked against its schema; those of other services are not.
+        let is_checked = self.source == SourceKind::Mcp;
+        self.listing.get_or_init(|| listing(self.alias(), &self.definition, is_checked))
+    }
+
+    /// The parameters that clients repeat in headers.
+    pub fn mirrored(&self) -> &[Mirrored] {
+        let of_schema = || self.definition.parameters.as_ref().map(Mirrored::of_schema).unwrap_or_default();
+        self.mirrored.get_or_init(of_schema)
+    }
+
+    /// Its id: that of the catalog, or for a client-executed tool, the one that an allowlist can name.
     pub fn id(&self) -> Option<ToolId> {
         match self.source {
             SourceKind::NodePack => ToolName::parse(&self.qualified_name).ok().map(|name| ToolId::core(&name)),
@@ -117,19 +156,18 @@ impl Tool {
         }
     }
 
-    /// Whether this agent's allowlist leaves it the tool; without one, all are.
+    /// Whether the agent's allowlist includes the tool; without an allowlist, all tools are included.
     pub(crate) fn is_listed_for(&self, agent: Option<&Principal>) -> bool {
-        // Only who has an allowlist pays for it.
+        // Only agents with an allowlist pay for the check.
         let Some(agent) = agent.filter(|agent| agent.tool_allowlist.is_some()) else { return true };
-        // What has no id cannot be on any list.
+        // A tool without an id cannot be on a list.
         !self.action.is_listed() || self.id().is_some_and(|id| agent.may_see(&id))
     }
 
-    /// Whether this agent's allowlist and own scopes leave it the tool, or why not; grants are another matter. What cannot
-    /// be decided is denied.
+    /// Checks the agent's allowlist and own scopes; grants are checked elsewhere. What cannot be decided is denied.
     pub(crate) fn require_open_to(&self, agent: Option<&Principal>) -> Result<(), String> {
         if !self.is_listed_for(agent) {
-            return Err("the agent may not use this tool: its allowlist does not name it".to_owned());
+            return Err("the agent may not use this tool: its allowlist does not include it".to_owned());
         }
         if self.required_scopes.is_empty() {
             return Ok(());
@@ -137,17 +175,17 @@ impl Tool {
         let none = HeldScopes::default();
         let held = agent.map_or(&none, |agent| &agent.scopes);
         held.cover_all(self.required_scopes.iter().map(String::as_str))
-            .map_err(|why| format!("the agent's own scopes do not do: {why}"))
+            .map_err(|why| format!("the agent's own scopes are not sufficient: {why}"))
     }
 
-    /// How the catalog describes it, if it is a tool of a service.
+    /// Its descriptor in the catalog, if it is a tool of a service.
     pub fn descriptor(&self) -> Result<Arc<ToolDescriptor>, DescriptorError> {
         let describe = || ToolDescriptor::of_connector(&self.service, self.source, &self.name, &self.definition);
         self.descriptor.get_or_init(|| describe().map(Arc::new)).clone()
     }
 
-    /// Checks parameters against the schema, and their names against those of the mapping. A schema that does not compile
-    /// admits nothing.
+    /// Checks parameters against the schema, and their names against those of the mapping. A schema that does not
+    /// compile admits nothing.
     pub fn check(&self, parameters: &Value) -> Result<(), SchemaViolation> {
         self.check_schema(parameters)?;
         self.definition.check_sent_names(parameters)
@@ -186,10 +224,9 @@ fn required(definition: &ToolDefinition) -> Vec<String> {
 /// One version of a service.
 #[derive(Debug)]
 pub struct Service {
-    /// As it is registered.
     pub registered: RegisteredService,
     tools: BTreeMap<ToolName, Arc<Tool>>,
-    /// The same tools, so that whoever holds few scopes of a large service does not go through all of it.
+    /// The same tools by scope, so that an agent with few scopes of a large service does not search all of it.
     by_scope: HashMap<Scope, Vec<Arc<Tool>>>,
 }
 
@@ -206,17 +243,15 @@ impl Service {
         Self { registered: registered.clone(), tools, by_scope }
     }
 
-    /// The tool of this name.
     pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         ToolName::parse(name).ok().and_then(|name| self.tools.get(&name))
     }
 
-    /// The tools that need this scope, by name.
+    /// By name.
     pub fn tools_of_scope(&self, scope: &Scope) -> impl Iterator<Item = &Arc<Tool>> {
         self.by_scope.get(scope).into_iter().flatten()
     }
 
-    /// All tools, by name.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.tools.values()
     }
@@ -225,13 +260,12 @@ impl Service {
 /// All registered services of a tenant.
 #[derive(Debug)]
 pub struct Catalog {
-    /// The revision of the registry that it was built from.
     pub revision: u64,
     services: BTreeMap<ServiceName, Vec<Arc<Service>>>,
 }
 
 impl Catalog {
-    /// Takes over what has not changed since the previous catalog, with the schemas that are compiled already.
+    /// Reuses what has not changed since the previous catalog, including compiled schemas.
     fn new(registry: &Registry, previous: Option<&Self>) -> Self {
         let mut services: BTreeMap<ServiceName, Vec<Arc<Service>>> = BTreeMap::new();
         for registered in &registry.services {
@@ -243,7 +277,7 @@ impl Catalog {
         Self { revision: registry.revision, services }
     }
 
-    /// The version of a service that is asked for; the one registered last where none is.
+    /// The requested version of a service; by default the one registered last.
     pub fn service(&self, name: &ServiceName, version: Option<&ServiceVersion>) -> Option<&Service> {
         let versions = self.services.get(name)?;
         match version {
@@ -253,7 +287,7 @@ impl Catalog {
         .map(|service| &**service)
     }
 
-    /// All versions of a service, the one registered last first.
+    /// All versions of a service, the last registered first.
     pub fn versions(&self, name: &ServiceName) -> &[Arc<Service>] {
         self.services.get(name).map_or(&[], Vec::as_slice)
     }
@@ -264,7 +298,7 @@ impl Catalog {
     }
 }
 
-/// The catalogs of all tenants, each built once for a revision of its registry.
+/// The catalogs of all tenants, each built once per revision of its registry.
 pub(crate) struct Catalogs {
     services: Arc<dyn Services>,
     clock: Arc<dyn Clock>,
@@ -276,7 +310,6 @@ impl Catalogs {
         Self { services, clock, built: Mutex::default() }
     }
 
-    /// The catalog of a tenant.
     pub(crate) async fn of(&self, tenant: &TenantId, freshness: Freshness) -> Result<Arc<Catalog>, Refusal> {
         let registry = self.services.registry(tenant, self.clock.now(), freshness).await?;
         let known = self.built.lock().unwrap_or_else(PoisonError::into_inner).get(tenant).cloned();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Distribution<const N: usize> {
     bounds: &'static [u64; N],
     counts: [AtomicU64; N],
-    /// How many exceed every bound.
+    /// The number of values above every bound.
     beyond: AtomicU64,
     sum: AtomicU64,
 }
@@ -15,14 +15,14 @@ pub struct Distribution<const N: usize> {
 /// What a distribution has counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Each bound with the number of values up to it and above the bound before.
+    /// Each bound with the number of values up to it and above the previous bound.
     pub buckets: Vec<(u64, u64)>,
     pub beyond: u64,
     pub sum: u64,
 }
 
 impl<const N: usize> Distribution<N> {
-    /// With these bounds, in ascending order.
+    /// The bounds must be in ascending order.
     pub const fn new(bounds: &'static [u64; N]) -> Self {
         Self { bounds, counts: [const { AtomicU64::new(0) }; N], beyond: AtomicU64::new(0), sum: AtomicU64::new(0) }
     }
@@ -44,7 +44,7 @@ impl<const N: usize> Distribution<N> {
 }
 
 impl Counted {
-    /// Both together, of distributions with the same bounds.
+    /// The sum of two distributions with the same bounds.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         for ((_, count), (_, further)) in self.buckets.iter_mut().zip(&other.buckets) {
@@ -55,7 +55,6 @@ impl Counted {
         self
     }
 
-    /// How many values there were.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count).sum::<u64>().saturating_add(self.beyond)
     }

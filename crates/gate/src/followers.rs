@@ -1,5 +1,5 @@
-//! Streams of events. No stream reads the ledger until there is something for it: one look for all streams of the process
-//! reads the headings of what is new in the logs that are followed, and wakes the streams whose filter they pass.
+//! Event streams. No stream reads the ledger until there is something for it: one poll for all streams of the process
+//! reads the headings of new events in the followed logs, and wakes the streams whose filter they match.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,9 +22,9 @@ use crate::refusal::{Code, Refusal};
 #[cfg(test)]
 mod tests;
 
-/// How many streams one principal may have open where nothing else is said.
+/// The default maximum number of open streams per principal.
 pub const STREAMS_OF_PRINCIPAL: usize = 64;
-/// How long idle streams of one key rely on the same check of it. Before an event is sent, the key is always checked.
+/// How long idle streams of one key share a check of it. Before an event is sent, the key is always checked.
 const KEY_CHECK_SHARED: Duration = Duration::from_secs(10);
 
 /// All streams of one process.
@@ -41,15 +41,15 @@ struct State {
     checked: HashMap<KeyId, (Timestamp, Caller)>,
 }
 
-/// A log that is followed.
+/// A followed log.
 #[derive(Default)]
 struct Log {
-    /// How much of it was looked at; `None` before the first look.
+    /// The position up to which it was polled; `None` before the first poll.
     seen: Option<u64>,
     streams: HashMap<u64, (EventFilter, Arc<Notify>)>,
 }
 
-/// A stream that is told when there may be events for it; it counts for its principal until it is dropped.
+/// A stream that is woken when there may be events for it; it counts for its principal until it is dropped.
 pub struct Follower {
     followers: Arc<Followers>,
     tenant: TenantId,
@@ -59,7 +59,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Waits until the log has events that may be for this stream, since it was opened or since this was last ready.
+    /// Waits until the log has events that may be for this stream, since it was opened or since this last returned.
     pub async fn news(&self) {
         self.news.notified().await;
     }
@@ -85,13 +85,12 @@ impl Drop for Follower {
 }
 
 impl Followers {
-    /// At most so many of each principal.
     fn new(most: usize) -> Self {
         Self { most, state: Mutex::default() }
     }
 
-    /// INVARIANT: a stream is registered before it first reads the log, so that whatever it does not find then is new at
-    /// a later look.
+    /// INVARIANT: a stream is registered before it first reads the log, so that whatever it does not find then is new
+    /// at a later poll.
     fn follow(
         self: &Arc<Self>,
         tenant: &TenantId,
@@ -103,8 +102,8 @@ impl Followers {
         let count = state.of_principal.entry((tenant.clone(), principal.clone())).or_default();
         if *count >= self.most {
             let reason = format!(
-                "`{principal}` has {} streams of events open, as many as may be; close some of them, or have \
-                 server.max_streams_per_principal raised",
+                "`{principal}` has {} event streams open, the maximum; close some of them, or raise \
+                server.max_streams_per_principal",
                 self.most
             );
             return Err(Refusal::new(Code::TooManyStreams, reason).with("limit", self.most));
@@ -118,7 +117,7 @@ impl Followers {
         Ok(Follower { followers: Arc::clone(self), tenant, principal, number, news })
     }
 
-    /// The logs that are followed, each with how much of it was looked at.
+    /// The followed logs, each with the position up to which it was polled.
     fn followed(&self, now: Timestamp) -> Vec<(TenantId, Option<u64>)> {
         let mut state = self.state();
         state.checked.retain(|_, (at, _)| is_recent(*at, now));
@@ -162,14 +161,19 @@ impl EventStreams {
         }
     }
 
-    /// Follows what happens to the approvals that the caller may see.
+    /// Follows the approvals that the caller may see.
     pub fn follow_approvals(&self, caller: &Caller) -> Result<Follower, Refusal> {
         let agent = visible_agent(caller, None)?;
         let filter = EventFilter { agent, ..EventFilter::of_kinds(EventKind::about_approvals()) };
         self.followers.follow(caller.tenant(), caller.id(), filter)
     }
 
-    /// Follows the events that pass this filter and that the caller may see.
+    /// Follows what the tools depend on that the caller may call. Nothing of the events is told.
+    pub fn follow_catalog(&self, caller: &Caller) -> Result<Follower, Refusal> {
+        self.followers.follow(caller.tenant(), caller.id(), EventFilter::of_kinds(EventKind::CATALOG))
+    }
+
+    /// Follows the events that match this filter and that the caller may see.
     pub fn follow_events(&self, caller: &Caller, mut filter: EventFilter) -> Result<Follower, Refusal> {
         if !caller.may(Permission::ReadAudit) {
             filter.agent = Some(caller.id().clone());
@@ -177,7 +181,7 @@ impl EventStreams {
         self.followers.follow(caller.tenant(), caller.id(), filter)
     }
 
-    /// Looks for what is new in the logs that are followed, and wakes the streams that it may be for.
+    /// Polls the followed logs and wakes the streams that new events may be for.
     pub async fn look_for_news(&self) -> Result<(), Refusal> {
         let followed = self.followers.followed(self.clock.now());
         if followed.is_empty() {
@@ -187,7 +191,7 @@ impl EventStreams {
         Ok(())
     }
 
-    /// The caller of a stream on which nothing is sent, as of a few seconds ago. Refused once its key has ended.
+    /// The caller of an idle stream, as of a few seconds ago. Refused once its key has ended.
     pub async fn identify_follower(&self, caller: &Caller) -> Result<Caller, Refusal> {
         let now = self.clock.now();
         let checked = self.followers.state().checked.get(&caller.key()).cloned();

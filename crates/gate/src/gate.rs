@@ -1,9 +1,10 @@
-//! The gate, assembled from its ports: the call pipeline, administration, hooks and the work in the background, each with
-//! just the ports that it needs.
+//! The gate, assembled from its ports: the call pipeline, administration, hooks and background tasks, each with only
+//! the ports that it needs.
 
 use std::sync::Arc;
 
 use toolgate_model::checkpoint::SigningKey;
+use toolgate_model::continuation::Continuations;
 use toolgate_model::id::ProcessId;
 
 use crate::authority::{
@@ -28,30 +29,23 @@ use crate::ports::source::Sources;
 use crate::ports::telemetry::Telemetry;
 use crate::settings::Settings;
 
-/// What the gate is put together from.
+/// The dependencies of the gate.
 pub struct Ports {
-    /// Where everything is kept.
     pub ledger: Arc<dyn Ledger>,
-    /// Seals and unseals material.
     pub sealer: Arc<dyn Sealer>,
-    /// Tells the time.
     pub clock: Arc<dyn Clock>,
     pub sources: Sources,
     /// Looks at mounted MCP servers.
     pub mounts: Arc<dyn MountLink>,
-    /// Gives verdicts.
     pub guardian: Arc<dyn Guardian>,
-    /// Reads policies.
     pub policy_book: Arc<dyn PolicyBook>,
-    /// Brings people's answers.
     pub approver: Arc<dyn Approver>,
-    /// Is told of finished calls.
     pub telemetry: Arc<dyn Telemetry>,
-    /// The process that this is, among those that share the ledger.
+    /// This process among those that share the ledger.
     pub process: ProcessId,
 }
 
-/// What several parts of the gate use.
+/// Used by several parts of the gate.
 pub(crate) struct Shared {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) audit: Arc<AuditReader>,
@@ -76,6 +70,7 @@ pub struct Gate {
     pub streams: Arc<EventStreams>,
     pub maintenance: Arc<Maintenance>,
     pub conformance: Arc<Conformance>,
+    pub continuations: Continuations,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -92,9 +87,10 @@ impl Gate {
             detached_runs: Runs::default(),
             authenticator,
         };
+        let continuations = Continuations::new(&audit_key);
         let pipeline = Arc::new(Pipeline::new(&ports, &shared));
         let administration = Arc::new(Administration::new(&ports, &shared));
-        let detached = DetachedReader::new(&ports, shared.detached_runs.clone(), Arc::clone(&administration));
+        let detached = DetachedReader::new(&ports, &shared, Arc::clone(&administration));
         let conformance = Conformance::new(&ports, &shared, Arc::clone(&administration), Arc::clone(&pipeline));
         Self {
             detached: Arc::new(detached),
@@ -105,6 +101,7 @@ impl Gate {
             streams: Arc::new(EventStreams::new(&ports, &shared)),
             maintenance: Arc::new(Maintenance::new(&ports, &shared, audit_key)),
             conformance: Arc::new(conformance),
+            continuations,
             clock: Arc::clone(&ports.clock),
             authenticator: shared.authenticator,
             audit: shared.audit,

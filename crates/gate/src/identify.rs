@@ -1,4 +1,4 @@
-//! The first stage: who is calling. Only here a [`Caller`] is made, from a key that the ledger knows.
+//! The first stage: identifies the caller. Only this module creates a [`Caller`], from a key that the ledger knows.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,10 +20,10 @@ use self::attempts::Attempts;
 
 mod attempts;
 
-/// A principal that has shown a valid key.
+/// A principal that has presented a valid key.
 ///
-/// INVARIANT: made only by [`Authenticator::identify`] and, from one that it made, by [`Authenticator::identify_again`] and, for a call that
-/// it made, by `Authenticator::identify_stored`.
+/// INVARIANT: created only by [`Authenticator::identify`]; by [`Authenticator::identify_again`] from an earlier one;
+/// and by `Authenticator::identify_stored` for a call that it made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     principal: Arc<Principal>,
@@ -32,17 +32,15 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Its tenant.
     pub fn tenant(&self) -> &TenantId {
         &self.principal.tenant
     }
 
-    /// Its id.
     pub fn id(&self) -> &PrincipalId {
         &self.principal.id
     }
 
-    /// The key that it has shown.
+    /// The key that it presented.
     pub fn key(&self) -> KeyId {
         self.key
     }
@@ -52,12 +50,10 @@ impl Caller {
         self.generation
     }
 
-    /// All that is known of it.
     pub fn principal(&self) -> &Principal {
         &self.principal
     }
 
-    /// Whether it has a permission.
     pub fn may(&self, permission: Permission) -> bool {
         self.principal.permissions.has(permission)
     }
@@ -71,7 +67,7 @@ impl Caller {
         Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", permission))
     }
 
-    /// Refuses to speak for another principal without the permission to act for it.
+    /// Refuses to act for another principal without the permission.
     pub fn require_acting_for(&self, other: &PrincipalId) -> Result<(), Refusal> {
         if other == self.id() || self.may(Permission::ActAs) {
             return Ok(());
@@ -81,12 +77,12 @@ impl Caller {
         Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", Permission::ActAs))
     }
 
-    /// Refuses to hand out, or to take over, permissions beyond its own.
+    /// Refuses to give, or take over, permissions beyond its own.
     pub(crate) fn require_within_own(&self, permissions: &PermissionSet) -> Result<(), Refusal> {
         match permissions.first_beyond(&self.principal.permissions) {
             None => Ok(()),
             Some(beyond) => {
-                let reason = format!("this reaches beyond your own permissions: you do not have {beyond}");
+                let reason = format!("this exceeds your own permissions: you do not have {beyond}");
                 Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", beyond))
             }
         }
@@ -94,23 +90,22 @@ impl Caller {
 }
 
 impl Caller {
-    /// The right of the caller to what it administers, to be checked again by the transaction that makes the change.
+    /// The authority of the caller for an administrative change, checked again by the transaction that makes it.
     pub(crate) fn mandate(&self, now: Timestamp) -> Mandate {
         Mandate::of_key(self.key, Arc::clone(&self.principal), now)
     }
 
-    /// The audit context of what the caller does.
     pub(crate) fn audit(&self, now: Timestamp) -> AuditContext {
         AuditContext { tenant: self.tenant().clone(), actor: self.id().clone(), time: now }
     }
 
-    /// Refuses to hand out, or to make a key for, scopes beyond its own. An administrator of the tenant may act for every
-    /// agent and manages every tool, so that there are none beyond its own.
+    /// Refuses to give, or create a key for, scopes beyond its own. An administrator of the tenant may act for every
+    /// agent and manages every tool, so no scope is beyond its own.
     pub(crate) fn require_scopes_within_own(&self, scopes: &HeldScopes) -> Result<(), Refusal> {
         match scopes.first_beyond(&self.principal.scopes) {
             Some(beyond) if !self.manages_all() => {
                 let reason = format!(
-                    "this reaches beyond your own scopes: you do not hold `{beyond}`; an administrator with {} and {} may",
+                    "this exceeds your own scopes: you do not hold `{beyond}`; an administrator with {} and {} may",
                     Permission::ManageTools,
                     Permission::ActAs
                 );
@@ -123,13 +118,13 @@ impl Caller {
 
 #[cfg(test)]
 impl Caller {
-    /// A caller for tests of what comes after identification.
+    /// A caller for tests of later stages.
     pub(crate) fn of(principal: Arc<Principal>, key: KeyId) -> Self {
         Self { principal, key, generation: 0 }
     }
 }
 
-/// Finds out who calls.
+/// Identifies callers.
 pub struct Authenticator {
     keys: Arc<dyn Keys>,
     principals: Arc<dyn Principals>,
@@ -143,7 +138,7 @@ impl Authenticator {
         Self { keys, principals, clock, attempts: Attempts::default(), key_uses: Mutex::default() }
     }
 
-    /// Finds out who presents this key from this address.
+    /// Identifies the caller that presents this key from this address.
     pub async fn identify(
         &self,
         presented: Option<&str>,
@@ -158,12 +153,12 @@ impl Authenticator {
         let generation = self.keys.generation();
         let digest = key::digest_of(presented);
         self.attempts.check(source, &digest, now)?;
-        // A key of ours with a wrong checksum was mistyped or invented: no need to look it up.
+        // A key with our prefix and a wrong checksum was mistyped or invented: it need not be looked up.
         let mistyped = presented.starts_with(key::PREFIX) && ApiKey::parse(presented).is_none();
         let found = if mistyped { None } else { self.keys.identify(&digest, now, freshness).await? };
         let Some(found) = found else {
             self.attempts.failed(source, now);
-            let reason = "the key is not known; check that it was copied whole, or make a new one";
+            let reason = "the key is unknown; check that it was copied completely, or create a new one";
             return Err(Refusal::new(Code::Unauthenticated, reason));
         };
         require_live(&found, now).inspect_err(|_| self.attempts.failed(source, now))?;
@@ -171,11 +166,11 @@ impl Authenticator {
         Ok(self.caller(&found, now, generation))
     }
 
-    /// Finds out who presents this key, this client certificate, which the listener has verified, or both.
+    /// Identifies the caller by this key, by this client certificate, which the listener has verified, or by both.
     ///
-    /// A certificate identifies a request without a key. Where there is a key, it is the key that identifies the request; a
-    /// certificate that is registered must then belong to the same principal, so that a key is of no use to another
-    /// workload. One that is not registered says nothing.
+    /// A certificate identifies a request without a key. If there is a key, the key identifies the request; a
+    /// registered certificate must then belong to the same principal, so that a key is useless to another workload. An
+    /// unregistered certificate is ignored.
     pub async fn identify_client(
         &self,
         presented: Option<&str>,
@@ -204,8 +199,8 @@ impl Authenticator {
                 let certified = found.filter(|found| require_live(found, now).is_ok());
                 if certified.is_some_and(|found| found.0.id != *caller.id() || found.0.tenant != *caller.tenant()) {
                     let reason = format!(
-                        "the key is `{}`'s and the client certificate {certificate} is not; send one of them, or a key of \
-                         the certificate's agent",
+                        "the key belongs to `{}` and the client certificate {certificate} does not; send only one of \
+                        them, or a key of the certificate's agent",
                         caller.id()
                     );
                     return Err(Refusal::new(Code::Unauthenticated, reason));
@@ -220,7 +215,7 @@ impl Authenticator {
         Caller { principal: Arc::clone(principal), key: key.id, generation }
     }
 
-    /// The caller as it is now, for an answer that goes on for long. Refused once its key has ended.
+    /// The caller in its current state, for a long response. Refused once its key has ended.
     pub async fn identify_again(&self, caller: &Caller) -> Result<Caller, Refusal> {
         let generation = self.keys.generation();
         self.require_key(caller).await?;
@@ -230,8 +225,8 @@ impl Authenticator {
         Ok(Caller { principal: Arc::new(principal.ok_or_else(gone)?), key: caller.key(), generation })
     }
 
-    /// The caller of a call that was stored, and whether its key still lets it call: for the record of a refusal the caller
-    /// is known in any case.
+    /// The caller of a stored call, and whether its key still allows calls: the record of a refusal needs the caller in
+    /// either case.
     pub(crate) async fn identify_stored(
         &self,
         tenant: &TenantId,
@@ -239,7 +234,7 @@ impl Authenticator {
         key: KeyId,
     ) -> Result<(Caller, Result<(), Refusal>), Refusal> {
         let generation = self.keys.generation();
-        let unknown = || Refusal::new(Code::Internal, format!("`{id}` made this call and is not known"));
+        let unknown = || Refusal::new(Code::Internal, format!("`{id}`, which made this call, is unknown"));
         let principal = self.principals.principal(tenant, id).await?.ok_or_else(unknown)?;
         let removed = principal.removed_at.is_some();
         let caller = Caller { principal: Arc::new(principal), key, generation };
@@ -251,20 +246,20 @@ impl Authenticator {
         Ok((caller, stands))
     }
 
-    /// Refuses a caller whose key has ended since it was shown.
+    /// Refuses a caller whose key has ended since it was presented.
     async fn require_key(&self, caller: &Caller) -> Result<(), Refusal> {
         let key = self.keys.key(caller.tenant(), caller.key()).await?;
         let now = self.clock.now();
         match key {
             Some(KeyRecord { revoked_at: None, expires_at: Some(end), .. }) if end <= now => {
-                Err(Refusal::new(Code::KeyExpired, format!("key {} has expired; make a new one", caller.key())))
+                Err(Refusal::new(Code::KeyExpired, format!("key {} has expired; create a new one", caller.key())))
             }
             Some(KeyRecord { revoked_at: None, .. }) => Ok(()),
-            _ => Err(Refusal::new(Code::KeyRevoked, format!("key {} was revoked; make a new one", caller.key()))),
+            _ => Err(Refusal::new(Code::KeyRevoked, format!("key {} was revoked; create a new one", caller.key()))),
         }
     }
 
-    /// Writes down which keys were used since the last time.
+    /// Records which keys were used since the last time.
     pub async fn flush_key_uses(&self) -> Result<(), Refusal> {
         let uses = std::mem::take(&mut *self.key_uses.lock().unwrap_or_else(PoisonError::into_inner));
         if uses.is_empty() { Ok(()) } else { self.keys.note_key_use(uses).await }
@@ -278,10 +273,10 @@ impl Authenticator {
 /// Refuses a key that has ended.
 fn require_live((principal, key): &(Arc<Principal>, KeyRecord), now: Timestamp) -> Result<(), Refusal> {
     if key.revoked_at.is_some() || principal.removed_at.is_some() {
-        return Err(Refusal::new(Code::KeyRevoked, format!("key {} was revoked; make a new one", key.id)));
+        return Err(Refusal::new(Code::KeyRevoked, format!("key {} was revoked; create a new one", key.id)));
     }
     match key.expires_at.filter(|end| *end <= now) {
-        Some(end) => Err(Refusal::new(Code::KeyExpired, format!("key {} expired at {end}; make a new one", key.id))),
+        Some(end) => Err(Refusal::new(Code::KeyExpired, format!("key {} expired at {end}; create a new one", key.id))),
         None => Ok(()),
     }
 }

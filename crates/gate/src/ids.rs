@@ -1,6 +1,6 @@
-//! Ids in the order in which they are made. Lists are read in the order of ids, from a cursor on: an id that sorted before
-//! those that were shown already, because the clock was set back, would be missed. So ids go by a clock of their own that
-//! never goes back, and that starts behind the newest id in the ledger.
+//! Monotonic ids. Lists are read in the order of ids, from a cursor: if the clock was set back, a new id could sort
+//! before those already shown and would be missed. So ids use their own clock, which never goes back and starts after
+//! the newest id in the ledger.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use toolgate_model::time::Timestamp;
 
 use crate::ports::entropy::{EntropyError, random_for_id};
 
-/// How many ids a millisecond has room for; with more of them the ids run ahead of the clock.
+/// The number of ids per millisecond; beyond it the ids run ahead of the clock.
 const NUMBERS: u64 = 1 << 12;
 
 /// The newest id: its milliseconds, and its number among those of the same millisecond.
@@ -17,7 +17,6 @@ const NUMBERS: u64 = 1 << 12;
 pub(crate) struct Ids(AtomicU64);
 
 impl Ids {
-    /// Makes an id now.
     pub(crate) fn make<I>(
         &self,
         now: Timestamp,
@@ -27,7 +26,7 @@ impl Ids {
         Ok(make(time, numbered(number, random_for_id()?)))
     }
 
-    /// Lets all further ids come behind those of this time.
+    /// Makes all later ids sort after this time.
     pub(crate) fn go_on_from(&self, time: Timestamp) {
         self.0.fetch_max(first_of(time).saturating_add(NUMBERS - 1), Ordering::AcqRel);
     }

@@ -1,4 +1,4 @@
-//! What the gate does without a caller: the first start, checks, and the work in the background.
+//! What the gate does without a caller: the first start, checks, and background tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,7 +21,7 @@ mod history;
 pub mod master_keys;
 pub mod mounts;
 
-/// How long refused calls are counted before they are summed up.
+/// How long refused calls are counted before they are recorded in a summary.
 const REFUSALS_SUMMED_AFTER: Duration = Duration::from_secs(10);
 
 /// Bootstrap, checks, sweeps, rekeying, and the comparison of the ledger with its signed heads.
@@ -60,7 +60,7 @@ impl Maintenance {
             authenticator: Arc::clone(&shared.authenticator),
             ids: Arc::clone(&shared.ids),
             audit_key,
-            // A rekey that a crash cut off goes on at the next start.
+            // A rekey that a crash interrupted continues at the next start.
             rekey_wanted: AtomicBool::new(true),
         }
     }
@@ -70,7 +70,6 @@ impl Maintenance {
         self.state.check().await
     }
 
-    /// Returns figures of the ledger for metrics.
     pub async fn ledger_statistics(&self) -> Result<LedgerStatistics, Refusal> {
         self.state.statistics().await
     }
@@ -97,8 +96,8 @@ impl Maintenance {
         }
     }
 
-    /// Shows calls that were cut off as what they are, and forgets answers that nobody asks for again. What an earlier
-    /// life of this process left running is cut off at once where the ledger knows that there is no other.
+    /// Records calls that were cut off as unknown, and deletes expired results. Calls that an earlier process left
+    /// running are cut off at once if the ledger knows that no other process exists.
     pub async fn close_calls(&self) -> Result<u64, Refusal> {
         if !self.clock.is_steady() {
             return Ok(0);
@@ -106,7 +105,7 @@ impl Maintenance {
         self.calls.close_calls(self.clock.now()).await
     }
 
-    /// Closes the sessions that nobody brings to their end.
+    /// Closes abandoned sessions.
     pub async fn close_sessions(&self) -> Result<u64, Refusal> {
         if !self.clock.is_steady() {
             return Ok(0);
@@ -114,15 +113,15 @@ impl Maintenance {
         self.tool_sessions.close_sessions(self.clock.now()).await
     }
 
-    /// Sums up refused calls that were counted, in one event for each principal. Without `all`, only those that were begun
-    /// to be counted a while ago, so that more of them share an event.
+    /// Records counted refusals, in one event for each principal. Without `all`, only counts that were started a while
+    /// ago, so that an event covers more of them.
     pub async fn sum_up_refusals(&self, all: bool) -> Result<(), Refusal> {
         let now = self.clock.now();
         let before = if all { now.plus(Duration::from_secs(1)) } else { now.minus(REFUSALS_SUMMED_AFTER) };
         self.calls.sum_up_denials(before, now).await.map(drop)
     }
 
-    /// Announces what has expired and destroys material that nobody needs any more.
+    /// Records expiries and destroys material that is no longer needed.
     pub async fn sweep(&self) -> Result<(), Refusal> {
         if !self.clock.is_steady() {
             return Ok(());

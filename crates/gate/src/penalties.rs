@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use toolgate_model::time::Timestamp;
 
-/// How many holders are remembered.
+/// The maximum number of holders.
 const LIMIT: usize = 65_536;
 
 /// The penalties of each holder, as a leaky bucket.
 pub(crate) struct Penalties<K> {
-    /// How many failures pass without a wait.
+    /// The number of failures without a wait.
     burst: i64,
-    /// How long until one of them expires.
+    /// The time after which one of them expires.
     forgive: Duration,
     /// When all penalties of a holder will have expired.
     until: HashMap<K, Timestamp>,
@@ -25,12 +25,12 @@ impl<K: Eq + Hash + Clone> Penalties<K> {
         Self { burst, forgive, until: HashMap::new() }
     }
 
-    /// How many seconds a holder with too many penalties must wait.
+    /// The seconds that a holder with too many penalties must wait.
     pub(crate) fn wait(&mut self, holder: &K, now: Timestamp) -> Option<i64> {
         let most = now.plus(self.forgive.saturating_mul(u32::try_from(self.burst).unwrap_or(u32::MAX)));
         let penalty = self.until.get_mut(holder).map_or(0, |until| {
-            // A later time than failures can lead to means that the clock was set back: the penalty counts from now on, and
-            // not from a day in the future.
+            // A later time than failures can lead to means that the clock was set back: the penalty counts from now,
+            // and not from a time in the future.
             *until = (*until).min(most);
             until.as_millis() - now.as_millis()
         });
@@ -42,7 +42,7 @@ impl<K: Eq + Hash + Clone> Penalties<K> {
         if self.until.len() >= LIMIT {
             self.until.retain(|_, until| *until > now);
         }
-        // Full: the smallest penalty is forgotten, so that memory stays bounded under a flood of holders.
+        // Full: the smallest penalty is dropped, so that memory stays bounded under a flood of holders.
         if self.until.len() >= LIMIT
             && let Some(least) = self.until.iter().min_by_key(|(_, until)| **until).map(|(holder, _)| holder.clone())
         {
@@ -67,7 +67,7 @@ mod tests {
         let ahead = now.plus(Duration::from_secs(40 * 24 * 3600));
         let mut penalties = Penalties::new(3, Duration::from_secs(10));
         penalties.add(&"one", ahead);
-        // It counts as if all had been used up just now, and is forgiven as usual.
+        // It counts as if all failures had just happened, and expires as usual.
         assert_eq!(penalties.wait(&"one", now), Some(11));
         assert_eq!(penalties.wait(&"one", now.plus(Duration::from_secs(10))), None);
     }

@@ -1,4 +1,4 @@
-//! What the gate needs from the world, as traits. The rooms around it implement them; the gate never learns how.
+//! The dependencies of the gate, as traits. Other crates implement them.
 
 pub mod approver;
 pub mod clock;

@@ -1,5 +1,5 @@
-//! Refusals: the one way in which anything in Toolgate says no. A stable code for programs, a sentence for people, details
-//! that help the caller to correct itself. Never a secret.
+//! Refusals: every "no" of the gate. A stable code for programs, a sentence for people, and details that help the
+//! caller to correct the request. Never a secret.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -12,19 +12,17 @@ pub use self::stage::Stage;
 mod code;
 mod stage;
 
-/// Why something was not done.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error("{reason}")]
 pub struct Refusal {
     code: Code,
     stage: Option<Stage>,
     reason: String,
-    // Boxed and often empty: refusals travel in every Result of the gate.
+    // Boxed and often empty: refusals are in every Result of the gate.
     details: Option<Box<Map<String, Value>>>,
 }
 
 impl Refusal {
-    /// A refusal with its sentence.
     pub fn new(code: Code, reason: impl Into<String>) -> Self {
         Self { code, stage: None, reason: reason.into(), details: None }
     }
@@ -37,19 +35,19 @@ impl Refusal {
         self
     }
 
-    /// Says at which stage of the path it was; the first to say so is right.
+    /// Sets the stage of the pipeline, unless it is already set.
     #[must_use]
     pub fn at(mut self, stage: Stage) -> Self {
         self.stage.get_or_insert(stage);
         self
     }
 
-    /// The stage of the path, where it came from one.
+    /// The stage of the pipeline, if it came from one.
     pub fn stage(&self) -> Option<Stage> {
         self.stage
     }
 
-    /// The refusal of a grant that does not stand.
+    /// The refusal for a grant that is not valid.
     pub fn of_standing(standing: Standing, grant: GrantId) -> Self {
         let (code, state) = match standing.status {
             GrantStatus::Expired => (Code::GrantExpired, "has expired"),
@@ -65,23 +63,20 @@ impl Refusal {
         Self::new(code, reason).with("grant_id", grant)
     }
 
-    /// The stable code.
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// The sentence.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// The grant that it names.
+    /// The grant in its details.
     pub fn grant(&self) -> Option<GrantId> {
         let (_, named) = self.details().find(|(name, _)| *name == "grant_id")?;
         GrantId::parse(named.as_str()?).ok()
     }
 
-    /// The details, by name.
     pub fn details(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.details.iter().flat_map(|details| details.iter()).map(|(name, value)| (name.as_str(), value))
     }

@@ -1,5 +1,5 @@
-//! The HTTP request that the current task works for: its id, and its position in a distributed trace. A transport sets it
-//! once; calls and log lines take it from here, so that no function in between passes it on.
+//! The HTTP request that the current task works for: its id, and its position in a distributed trace. A transport sets
+//! it once; calls and log lines read it from here, so that no function in between has to pass it on.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use toolgate_model::trace_context::TraceParent;
 
-/// The longest request id that is accepted, in bytes.
+/// In bytes.
 pub const MAX_REQUEST_ID: usize = 64;
 
 /// The id of a request: in its response, in every log line about it and in the spans of its calls.
@@ -41,7 +41,7 @@ tokio::task_local! {
 }
 
 impl RequestContext {
-    /// That of the current task, if it works for a request.
+    /// The context of the current task, if it works for a request.
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Clone::clone).ok()
     }
@@ -52,7 +52,7 @@ impl RequestContext {
     }
 }
 
-/// Makes a future, which may be spawned, work for the request of the current task.
+/// Attaches a future, which may be spawned, to the request of the current task.
 pub fn in_current_request<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let current = RequestContext::current();
     async move {
@@ -63,12 +63,12 @@ pub fn in_current_request<F: Future>(future: F) -> impl Future<Output = F::Outpu
     }
 }
 
-/// What new ids are made from. Keyed by the system's randomness: an id tells nothing about the number of other requests.
+/// The keys for new ids, from the system's random generator: an id reveals nothing about the number of other requests.
 static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 static MADE: AtomicU64 = AtomicU64::new(0);
 
 impl RequestId {
-    /// A new one: 32 hexadecimal digits.
+    /// Creates an id of 32 hexadecimal digits.
     pub fn generate() -> Self {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let mut text = [0; MAX_REQUEST_ID];
@@ -79,7 +79,7 @@ impl RequestId {
         Self { text, length: 32 }
     }
 
-    /// One that a proxy has given; `None` where it is too long or has other characters than letters, digits and `-_.:=+/@`.
+    /// Parses an id from a proxy; `None` if it is too long or has characters other than letters, digits and `-_.:=+/@`.
     pub fn parse(given: &str) -> Option<Self> {
         let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:=+/@".contains(&byte);
         if given.is_empty() || !given.bytes().all(is_fit) {

@@ -1,4 +1,4 @@
-//! What an operator decides.
+//! The operator's settings.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,28 +12,24 @@ use crate::call::refused::REFUSALS_PER_SECOND;
 use crate::followers::STREAMS_OF_PRINCIPAL;
 use crate::ports::ledger::{DetachedLimits, SessionTerms};
 
-/// What an operator decides about authority.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// How long a grant lives that does not say.
+    /// The lifetime of grants that set none.
     pub default_grant_lifetime: Duration,
-    /// How long replaced material stays for calls already admitted; longer than any call may take.
+    /// How long replaced material is kept for calls already admitted; longer than the maximum duration of a call.
     pub retire_after: Duration,
-    /// How people are asked.
     pub approvals: ApprovalSettings,
-    /// What is stored of calls that outlive their connection.
     pub detached: DetachedSettings,
-    /// The tools of the machine that the gate runs on.
     pub machine: MachineTools,
-    /// How many refused calls of one principal are recorded one by one in a second.
+    /// The number of refused calls of one principal that are recorded individually per second.
     pub refusals_per_second: u32,
-    /// How many tool sessions one principal may have open.
+    /// The maximum number of open tool sessions per principal.
     pub sessions_of_principal: u32,
-    /// How many bytes of results are kept in a day for one agent that calls with idempotency keys.
+    /// How many bytes of results are stored per day for one agent that calls with idempotency keys.
     pub stored_results: u64,
-    /// How many streams of events one principal may have open.
+    /// The maximum number of open event streams per principal.
     pub streams_of_principal: usize,
-    /// Which calls are exported as traces; `None` where none are.
+    /// The share of calls exported as traces; `None` for none.
     pub traces: Option<SampleRatio>,
 }
 
@@ -42,27 +38,25 @@ pub struct Settings {
 pub struct SampleRatio(u32);
 
 impl SampleRatio {
-    /// So many of a million.
     pub const fn per_million(count: u32) -> Self {
         Self(count)
     }
 
-    /// Whether this call is in it. Decided by the random part of its id, which no caller can choose.
+    /// Whether this call is sampled. Decided by the random part of its id, which no caller can choose.
     pub(crate) fn includes(self, call: InvocationId) -> bool {
         u64::from_be_bytes(call.low_bytes()) % 1_000_000 < u64::from(self.0)
     }
 }
 
-/// What an operator decides about detached calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DetachedSettings {
     /// Whether every call that must wait for an approver is detached.
     pub when_asked: bool,
-    /// How much is stored for one agent.
+    /// The storage limits of one agent.
     pub stored: DetachedLimits,
-    /// The largest request, as JSON, in bytes.
+    /// The maximum size of a request as JSON, in bytes.
     pub request_bytes: usize,
-    /// How long the outcome of a call is kept.
+    /// How long the outcome of a call is stored.
     pub keep: Duration,
 }
 
@@ -77,41 +71,39 @@ impl Default for DetachedSettings {
     }
 }
 
-/// The tools of the machine that the gate runs on. The machine is the operator's, and a tenant's administrator gives out
-/// scopes as it likes, so that the operator says which tenants there are such tools for.
+/// The workspace tools. The machine belongs to the operator, and a tenant's administrator can assign any scopes, so the
+/// operator decides which tenants have these tools.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MachineTools {
     /// The only tenants that have them.
     pub tenants: BTreeSet<TenantId>,
-    /// Which.
     pub tools: Vec<WorkspaceTool>,
     /// The directory that they are limited to.
     pub root: Option<Workspace>,
 }
 
-/// What an operator decides about asking people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalSettings {
-    /// How long a call waits for an answer, where nothing else is said.
+    /// How long a call waits for a decision by default.
     pub wait: Duration,
-    /// Whether it waits where nobody is there to answer.
+    /// Whether it waits if no approver is connected.
     pub attendance: Attendance,
     /// The mode of sessions that set none.
     pub mode: Mode,
     /// Whether sessions may raise their mode by a request.
     pub mode_changes: bool,
-    /// The most that any session may let pass.
+    /// The highest mode that any session can have.
     pub highest_mode: Mode,
-    /// How many approvals of one agent may be open at a time.
+    /// The maximum number of open approvals per agent.
     pub most_of_agent: u32,
 }
 
-/// How many tool sessions one principal may have open where nothing else is said.
+/// The default maximum number of open tool sessions per principal.
 const SESSIONS_OF_PRINCIPAL: u32 = 100;
-/// How many bytes of results are kept for one agent where nothing else is said.
+/// The default for results of one agent, in bytes.
 const STORED_RESULTS: u64 = 256 * 1024 * 1024;
 
-/// How many approvals of one agent may be open where nothing else is said: as many as an approver can look through.
+/// The default maximum number of open approvals per agent: as many as an approver can review.
 pub const MAX_OF_AGENT: u32 = 20;
 
 impl Default for ApprovalSettings {
@@ -145,7 +137,7 @@ impl Default for Settings {
 }
 
 impl ApprovalSettings {
-    /// The mode of a session, within what the operator allows.
+    /// The mode of a session, limited by the operator's settings.
     pub(crate) fn effective_mode(&self, terms: &SessionTerms) -> Mode {
         terms.mode.unwrap_or(self.mode).min(self.highest_mode)
     }

@@ -1,6 +1,6 @@
-//! Several guardians, one verdict. Any no is a no, changes are made in the declared order, and it is a yes only where
-//! all say yes to what came out in the end. A no to what came stays a no whoever else is asked, and one that may not
-//! change anything can only make a yes into a no.
+//! Combines several guardians into one verdict. Any denial denies, modifications are applied in the declared order, and
+//! the event is allowed only if all guardians allow the final content. A denial of the original stays a denial whoever
+//! else is asked, and a guardian that may not modify can only turn an allow into a denial.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,13 +28,13 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-/// How long guardians have for one event, all together.
+/// The time for all guardians together on one event.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(2);
 
-/// Judges within this process, by the gate's own policies.
+/// Evaluates the gate's own policies in this process.
 #[async_trait]
 pub trait InProcess: Send + Sync {
-    /// The policies by which no rule applies to such an event; `None` where one may.
+    /// The policies by which no rule applies to such an event; `None` if one may.
     async fn unconcerned(
         &self,
         tenant: &TenantId,
@@ -42,51 +42,51 @@ pub trait InProcess: Send + Sync {
         freshness: Freshness,
     ) -> Result<Option<PolicyBasis>, Refusal>;
 
-    /// An event, as if it had this content. A refusal means that the policies are not known, which is a no.
+    /// Evaluates an event as if it had this content. A refusal means that the policies are not known, which denies.
     async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal>;
 }
 
-/// What the gate's own policies say.
+/// The result of the gate's own policies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyJudgement {
-    /// What they say.
     pub verdict: Verdict,
-    /// Why, where it is not simply allowed.
+    /// The reason, unless it is simply allowed.
     pub reason: Option<String>,
-    /// The rules behind it.
+    /// The rules that decided.
     pub policies: Vec<PolicyRef>,
-    /// What rules in shadow would have said.
+    /// What the rules in shadow mode would have decided.
     pub shadow: Vec<WouldBe>,
-    /// Whether any rule was about this event, whatever it said.
+    /// Whether any rule concerned this event, whatever it decided.
     pub concerned: bool,
-    /// The version of the set that is active; `None` where none is.
+    /// The active version of the set; `None` if none is active.
     pub version: Option<u64>,
-    /// What rules could see besides the content.
+    /// What rules could read besides the content.
     pub facts: Option<Value>,
-    /// Whether rules look for the secrets of the call, and these are not known: nothing is said before they are.
+    /// Whether rules search for the secrets of the call and these are not known: then there is no verdict before they
+    /// are.
     pub lacks_secrets: bool,
     /// The state of the policies.
     pub basis: PolicyBasis,
 }
 
-/// The gate's own policies and guardians of others.
+/// The gate's own policies and the external guardians.
 pub struct Guardians {
     policy: Arc<dyn InProcess>,
-    /// INVARIANT: in the order in which they count, without those that are off.
+    /// INVARIANT: in order, without those that are disabled.
     remote: Vec<RemoteGuardian>,
     budget: Duration,
     alarm: Arc<dyn Alarm>,
 }
 
 impl Guardians {
-    /// These, in this order where their own order numbers do not say otherwise.
+    /// The guardians are ordered by their order number, and of equals as given.
     pub fn new(policy: Arc<dyn InProcess>, mut remote: Vec<RemoteGuardian>, alarm: Arc<dyn Alarm>) -> Self {
         remote.retain(|guardian| guardian.settings().mode != GuardMode::Off);
         remote.sort_by_key(|guardian| guardian.settings().order);
         Self { policy, remote, budget: DEFAULT_BUDGET, alarm }
     }
 
-    /// The same with another time for one event.
+    /// Sets the time for one event.
     #[must_use]
     pub fn with_budget(self, budget: Duration) -> Self {
         Self { budget, ..self }
@@ -117,13 +117,13 @@ impl Guardian for Guardians {
         let first = self.policy.judge(hooked, &hooked.event.content).await?;
         let basis = first.basis;
         let leaves = first.verdict.kind() != VerdictKind::Deny && self.concerned(hooked).next().is_some();
-        // What another runtime is told is written down in any case, and nothing of a secret with it.
+        // A decision for an external runtime is always recorded, and nothing in it contains a secret.
         let is_asked = hooked.dialect != Dialect::Native;
         if hooked.secrets.is_none() && (first.lacks_secrets || leaves || is_asked) {
             return Ok(Ruling { verdict: Verdict::allow(), decision: None, basis, lacks_secrets: true });
         }
         let participants: Vec<_> = match &first.verdict {
-            // Nobody else is asked: it is a no whatever they say.
+            // No other guardian is asked: it is denied in any case.
             Verdict::Deny(_) => Vec::new(),
             Verdict::Pass { .. } => self.concerned(hooked).collect(),
         };

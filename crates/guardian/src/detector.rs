@@ -1,6 +1,6 @@
-//! Detectors: what they name must not be in what is passed on. They look at texts, at the texts, names and numbers of a
-//! JSON value, or only below some of its fields; what they find is replaced by a marker that tells its kind.
-//! Pure, and linear in the length of the text whatever somebody put into it.
+//! Detectors find sensitive data and replace it with a marker that names its kind. They search strings, or the strings,
+//! names and numbers of a JSON value, or only some of its fields. Pure, and linear in the length of the text for any
+//! input.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,52 +26,46 @@ mod secret;
 #[cfg(test)]
 mod tests;
 
-/// Cutting something out may bring other things together, so a text is looked at again. One that does not come to rest
-/// after so many times is replaced as a whole.
+/// Redaction may join text that then matches, so it is repeated. A text that still changes after this many rounds is
+/// replaced as a whole.
 const MAX_ROUNDS: usize = 4;
 
-/// What is looked for.
+/// What a detector looks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DetectorKind {
-    /// E-mail addresses, also with an encoded `@`.
+    /// Email addresses, also with an encoded `@`.
     Email,
-    /// Telephone numbers with a country code, or grouped as people write them.
+    /// Phone numbers with a country code, or in common groupings.
     Phone,
-    /// Numbers of payment cards with a known issuer and the right checksum.
+    /// Payment card numbers with a known issuer and a valid check digit.
     Card,
-    /// International bank account numbers with the right checksum.
+    /// International bank account numbers with valid check digits.
     Iban,
-    /// Numbers that states give to persons.
+    /// National identification numbers.
     NationalId,
-    /// Keys, tokens, passwords, as far as they can be told by their shape or by the name before them.
+    /// Keys, tokens and passwords that are recognizable by their format or by the name before them.
     Secret,
-    /// What this regular expression matches.
+    /// Matches of this regular expression.
     Custom(String),
 }
 
-/// Why there is no such detector.
+/// Why a detector cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DetectorError {
-    /// No detector has this name.
-    #[error(
-        "unknown detector `{0}`: use email, phone, card, iban, national-id, secret, or regex: with an expression behind it"
-    )]
+    #[error("unknown detector `{0}`: use email, phone, card, iban, national-id, secret, or regex:EXPRESSION")]
     Unknown(String),
-    /// It would be found everywhere.
-    #[error("the expression `{0}` matches a text of no length: make it match at least one character")]
+    #[error("the expression `{0}` matches the empty string; make it match at least one character")]
     MatchesNothing(String),
-    /// It is no regular expression, or too large a one.
-    #[error("the expression `{expression}` cannot be used: {reason}")]
+    #[error("invalid expression `{expression}`: {reason}")]
     Expression {
-        /// As it was written.
         expression: String,
-        /// What the compiler of expressions says.
+        /// The error of the regex compiler.
         reason: String,
     },
 }
 
 impl DetectorKind {
-    /// Reads `email`, `phone`, `card`, `iban`, `national-id`, `secret` or `regex:EXPRESSION`.
+    /// Parses `email`, `phone`, `card`, `iban`, `national-id`, `secret` or `regex:EXPRESSION`.
     pub fn parse(text: &str) -> Result<Self, DetectorError> {
         if let Some(expression) = text.strip_prefix("regex:") {
             custom::compile(expression)?;
@@ -88,7 +82,7 @@ impl DetectorKind {
         }
     }
 
-    /// What stands in the place of what was found.
+    /// The replacement for a match.
     pub fn marker(&self) -> &'static str {
         match self {
             Self::Email => "[REDACTED-EMAIL]",
@@ -102,23 +96,23 @@ impl DetectorKind {
     }
 }
 
-/// Some detectors, ready for use and cheap to clone.
+/// A set of compiled detectors, cheap to clone.
 ///
-/// INVARIANT: nothing occurs in what `redact` and `redact_json` return.
+/// INVARIANT: the output of `redact` and `redact_json` contains no match.
 #[derive(Debug, Clone)]
 pub struct Detectors(Arc<[Detector]>);
 
 impl Detectors {
-    /// Makes them ready.
+    /// Compiles the detectors.
     pub fn new(kinds: &[DetectorKind]) -> Result<Self, DetectorError> {
         let detector = |kind: &DetectorKind| Ok(Detector { marker: kind.marker(), search: Search::of(kind)? });
         kinds.iter().map(detector).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The text with a marker for everything that was found; `None` where nothing was.
+    /// Replaces every match with a marker; `None` if there is no match.
     pub fn redact(&self, text: &str) -> Option<String> {
         let mut redacted = self.redact_once(text)?;
-        // A marker is longer than many a thing that it stands for; a text that is blown up will not come to rest.
+        // A marker is longer than many matches; a text that grows this much does not converge.
         let longest = text.len().saturating_mul(8).saturating_add(64);
         for _ in 0..MAX_ROUNDS {
             if redacted.len() > longest {
@@ -132,17 +126,17 @@ impl Detectors {
         Some(marker::PLAIN.to_owned())
     }
 
-    /// Whether something would be found.
+    /// Whether the text has a match.
     pub fn occurs(&self, text: &str) -> bool {
         !self.findings(text).is_empty()
     }
 
-    /// The value with every text, number and name of a member redacted; `None` where nothing was found.
+    /// Redacts every string, number and member name of the value; `None` if there is no match.
     pub fn redact_json(&self, value: &Value) -> Option<Value> {
         json::redact(self, value, false)
     }
 
-    /// Whether secrets are looked for, so that the name of a member says something about its value.
+    /// Whether secrets are looked for, so that the name of a member is evidence about its value.
     fn look_for_secrets(&self) -> bool {
         self.0.iter().any(|detector| matches!(detector.search, Search::Secret))
     }
@@ -163,7 +157,7 @@ impl Detectors {
         Some(redacted)
     }
 
-    /// What is found in the text as it is and in its normal form, in order, without overlaps.
+    /// Matches in the text and in its normal form, in order, without overlaps.
     fn findings(&self, text: &str) -> Vec<Finding> {
         let normal = normal::of(text);
         let mut findings = Vec::new();
@@ -183,7 +177,7 @@ impl Detectors {
     }
 }
 
-/// One kind, ready for use.
+/// A compiled detector.
 #[derive(Debug)]
 struct Detector {
     marker: &'static str,
@@ -227,14 +221,14 @@ impl Search {
     }
 }
 
-/// Where something was found, and what takes its place.
+/// A match and its replacement.
 #[derive(Debug)]
 struct Finding {
     range: Range<usize>,
     marker: &'static str,
 }
 
-/// One finding in the place of those that overlap, with the marker of the longest; also of those of one kind that touch.
+/// Merges overlapping findings, and adjacent ones of the same kind, into one with the marker of the longest.
 fn merged(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_key(|finding| (finding.range.start, finding.range.end));
     let mut merged: Vec<(Finding, usize)> = Vec::with_capacity(findings.len());

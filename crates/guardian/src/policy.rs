@@ -1,4 +1,4 @@
-//! The policy engine: Cedar rules about calls, results and the other hooks, typed by what the catalog knows.
+//! The policy engine: Cedar rules about calls, results and the other hooks, typed by the catalog.
 
 pub use self::book::CedarBook;
 pub use self::engine::{MARKS_LAST, PolicyEngine};

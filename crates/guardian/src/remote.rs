@@ -1,5 +1,5 @@
-//! A guardian of somebody else, asked over a link. Whatever comes of a question comes before its deadline: an answer
-//! that can be used, or the class of what went wrong. An answer that is late is never read.
+//! An external guardian behind a link. A consultation ends before its deadline: with a usable response, or with the
+//! class of the failure. A late response is never read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,42 +28,38 @@ pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;
 
-/// How long a guardian in shadow has where nothing else is said: calls wait for it, and only for the record.
+/// The default timeout of a guardian in shadow mode: calls wait for it, and only for the record.
 pub const SHADOW_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How a guardian is asked, and what its word is worth.
+/// How a guardian is asked, and how its decisions count.
 #[derive(Debug, Clone)]
 pub struct RemoteSettings {
-    /// What it is called in records and in what agents are told.
+    /// The name in records and in messages to agents.
     pub name: String,
-    /// In whose words it is asked.
     pub dialect: Dialect,
-    /// What it is asked about.
+    /// The events that it is asked about.
     pub selector: Selector,
-    /// Its place among the others: the lowest comes first, and of equals the one that was declared first.
+    /// Its position: the lowest comes first, and of equals the one that was declared first.
     pub order: i32,
-    /// Whether its word counts.
+    /// Whether its decisions are enforced.
     pub mode: GuardMode,
-    /// Whether it may change what it is asked about.
+    /// Whether it may modify content.
     pub may_modify: bool,
-    /// How long it has for an answer.
     pub timeout: Duration,
-    /// What happens where it gives none.
+    /// What happens if it gives no decision.
     pub on_failure: OnFailure,
-    /// How many questions may be in flight at a time.
+    /// The maximum number of requests in flight.
     pub max_concurrency: usize,
-    /// When it is left alone.
     pub breaker: BreakerSettings,
-    /// What it is not shown.
+    /// What is redacted from its requests.
     pub redaction: Redaction,
-    /// How large a question may be.
     pub max_request_bytes: usize,
-    /// Whether it is asked once more where no connection came about.
+    /// Whether a failed connection attempt is repeated once.
     pub retries_connecting: bool,
 }
 
 impl RemoteSettings {
-    /// The strictest: it counts, changes nothing, and its silence is a no.
+    /// The strictest settings: enforced, no modifications, and a failure is a denial.
     pub fn new(name: impl Into<String>, dialect: Dialect) -> Self {
         Self {
             name: name.into(),
@@ -83,7 +79,6 @@ impl RemoteSettings {
     }
 }
 
-/// A guardian of somebody else.
 pub struct RemoteGuardian {
     settings: RemoteSettings,
     link: Arc<dyn Link>,
@@ -93,38 +88,32 @@ pub struct RemoteGuardian {
     asked: AtomicU64,
 }
 
-/// What came of a question.
+/// The outcome of a consultation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteResult {
-    /// What the guardian said.
     pub said: Result<RemoteDecision, Failed>,
-    /// Why, in its words.
+    /// The guardian's own reason.
     pub reason: Option<String>,
-    /// By which of its rules.
+    /// The guardian's own rule.
     pub policy: Option<PolicyRef>,
-    /// How long it had.
     pub timeout: Duration,
-    /// How long it took.
     pub latency: Duration,
 }
 
-/// What a guardian said.
+/// The decision of an external guardian.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RemoteDecision {
-    /// That it may be as it is.
     Allow,
-    /// That it must not be.
     Deny,
-    /// That it may be with this content instead, which is another one than it was asked about.
+    /// Allowed with this content instead, which differs from what was sent.
     Modify(Box<Content<'static>>),
 }
 
-/// Why a guardian said nothing that can be used.
+/// Why there is no usable decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failed {
-    /// What went wrong.
     pub class: FailureClass,
-    /// Whether it lies in the question. Whoever calls writes that, and must not get past a guardian by what it writes.
+    /// Whether the cause is the content of the request. The caller writes it, and must not bypass a guardian that way.
     pub by_question: bool,
 }
 
@@ -135,7 +124,6 @@ impl From<FailureClass> for Failed {
 }
 
 impl RemoteGuardian {
-    /// One that is reached over this link.
     pub fn new(settings: RemoteSettings, link: Arc<dyn Link>) -> Result<Self, DetectorError> {
         Ok(Self {
             link,
@@ -147,25 +135,24 @@ impl RemoteGuardian {
         })
     }
 
-    /// How it is asked, and what its word is worth.
     pub fn settings(&self) -> &RemoteSettings {
         &self.settings
     }
 
-    /// Whether a failure passes for a yes.
+    /// Whether a failure counts as an allow.
     pub fn passes(&self, failed: Failed) -> bool {
         self.settings.on_failure == OnFailure::Allow && !failed.class.always_denies() && !failed.by_question
     }
 
-    /// Writes the question about an event, with these secrets taken out. That is the gate's own work, and as much of it as
-    /// the caller makes: the guardian's time begins only when it is asked.
+    /// Writes the request about an event, with these secrets redacted. This is the gate's own work, and the caller
+    /// determines its amount: the guardian's timeout starts only when the request is sent.
     pub fn prepare<'a>(&'a self, event: &'a HookEvent<'_>, secrets: &[&[u8]]) -> Prepared<'a> {
         let started = now();
         let question = self.question(event, secrets);
         Prepared { guardian: self, event, question, preparing: started.elapsed() }
     }
 
-    /// Prepares a question and asks it.
+    /// Prepares a request and sends it.
     #[cfg(test)]
     pub(crate) async fn ask(&self, event: &HookEvent<'_>, secrets: &[&[u8]], until: Instant) -> RemoteResult {
         self.prepare(event, secrets).ask(until).await
@@ -199,7 +186,8 @@ impl RemoteGuardian {
         let given =
             exchanged.and_then(|response| read_response(self.settings.dialect, &response.body, &id, &outgoing.event));
         match &given {
-            // One that says what cannot be used is there all the same: leaving it alone could turn its no into a pass.
+            // A guardian that sends an unusable decision is alive: opening the circuit could turn its denial into an
+            // allow.
             Err(class) if !class.always_denies() => turn.failed(),
             _ => turn.responded(),
         }
@@ -229,13 +217,13 @@ impl RemoteGuardian {
         Ok(response)
     }
 
-    /// An id that no other question to this guardian has, as far as one process can tell.
+    /// A request id that is unique for this guardian in this process.
     fn next_id(&self, event: &HookEvent<'_>) -> String {
         format!("{:x}-{}", event.time.as_millis(), self.asked.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// A question that is written and not asked yet, or why it cannot be.
+/// A request that has been written and not sent, or the reason why it cannot be.
 pub struct Prepared<'a> {
     guardian: &'a RemoteGuardian,
     event: &'a HookEvent<'a>,
@@ -250,7 +238,7 @@ struct Question<'a> {
 }
 
 impl Prepared<'_> {
-    /// Asks. Over at the given time, and earlier if the guardian's own time is.
+    /// Sends the request. Ends at the given time, or at the guardian's own timeout if that is earlier.
     pub async fn ask(self, until: Instant) -> RemoteResult {
         let Self { guardian, event, question, preparing } = self;
         let started = now();
@@ -279,14 +267,14 @@ fn parse_decision(
         GuardianDecision::Deny => RemoteDecision::Deny,
         GuardianDecision::Modify(responded) => {
             let content = outgoing.restored(responded).ok_or(FailureClass::BadModify)?;
-            // One that changes nothing agrees.
+            // A modification without a difference is an allow.
             if content == event.content { RemoteDecision::Allow } else { RemoteDecision::Modify(Box::new(content)) }
         }
     };
     Ok((said, given.reason, given.policy))
 }
 
-/// Whether a content type says JSON, by its own name or by its ending.
+/// Whether a content type is JSON, by its name or its suffix.
 fn is_json(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     essence.strip_prefix("application/").is_some_and(|kind| kind == "json" || kind.ends_with("+json"))

@@ -1,5 +1,5 @@
-//! Which events a guardian is asked about: by hook, agent, tool, tier, labels and tenant. What is left empty admits
-//! all; what is filled must hold, all of it. Pure.
+//! Selects the events that a guardian is asked about: by hook, agent, tool, tier, labels and tenant. An empty criterion
+//! matches everything; all others must match. Pure.
 
 use std::collections::BTreeSet;
 
@@ -13,32 +13,26 @@ use toolgate_model::text::Label;
 #[cfg(test)]
 mod tests;
 
-/// Some events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// Those at one of these points.
     pub hooks: BTreeSet<Hook>,
-    /// Those of one of these agents.
     pub agents: Vec<NamePattern>,
-    /// Those about one of these tools, named with their service.
+    /// Qualified names.
     pub tools: Vec<NamePattern>,
-    /// Those about a tool of one of these tiers.
     pub tiers: BTreeSet<SafetyTier>,
-    /// Those about a tool that has one of these labels.
+    /// Matches a tool with at least one of these labels.
     pub tool_labels: BTreeSet<Label>,
-    /// Those of an agent that has one of these labels.
+    /// Matches an agent with at least one of these labels.
     pub principal_labels: BTreeSet<Label>,
-    /// Those in one of these tenants.
     pub tenants: BTreeSet<TenantId>,
 }
 
 impl Selector {
-    /// Whether this event is among them.
     pub fn selects(&self, hooked: &Hooked<'_>) -> bool {
         self.selects_subject(hooked.tenant, &hooked.subject(), hooked.event.tool.as_deref())
     }
 
-    /// The same by what decides it. Where the event is not about a tool of the catalog, `named` is the one that it names.
+    /// The same without the event. If it is not about a tool of the catalog, `named` is the tool that it names.
     pub(crate) fn selects_subject(&self, tenant: &TenantId, subject: &Subject<'_>, named: Option<&str>) -> bool {
         let labels = subject.principal.map(|principal| &principal.labels);
         holds(&self.hooks, |hooks| hooks.contains(&subject.hook))
@@ -51,7 +45,7 @@ impl Selector {
     fn selects_tool(&self, tool: Option<HookedTool<'_>>, named: Option<&str>) -> bool {
         let definition = tool.map(|tool| tool.definition);
         let name = tool.map(|tool| tool.name).or(named);
-        // A tool of which nothing is known is taken to write, as everywhere.
+        // An unknown tool counts as writing, as everywhere.
         let tier = definition.map_or(SafetyTier::Write, |definition| definition.tier());
         holds(&self.tiers, |tiers| name.is_some() && tiers.contains(&tier))
             && holds(&self.tool_labels, |wanted| definition.is_some_and(|tool| !wanted.is_disjoint(&tool.labels)))
@@ -63,26 +57,23 @@ fn holds<T>(wanted: &BTreeSet<T>, condition: impl FnOnce(&BTreeSet<T>) -> bool) 
     wanted.is_empty() || condition(wanted)
 }
 
-/// A name, or all names that begin in one way (`stripe.*`).
+/// A name, or a prefix of names (`stripe.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamePattern {
     text: String,
     is_prefix: bool,
 }
 
-/// Why a text is no pattern of names.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PatternError {
-    /// There is nothing.
-    #[error("a name is missing; write one, or the beginning of some followed by *")]
+    #[error("the name is empty; use a name, or a prefix followed by *")]
     Empty,
-    /// A star with something behind it.
-    #[error("`{0}` has a * before its end; only the beginning of names can be given, like stripe.*")]
+    #[error("`{0}` has a * before its end; only a prefix can be matched, such as stripe.*")]
     Star(String),
 }
 
 impl NamePattern {
-    /// Reads a name, or the beginning of some followed by `*`.
+    /// Parses a name, or a prefix followed by `*`.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let (name, is_prefix) = text.strip_suffix('*').map_or((text, false), |name| (name, true));
         if name.contains('*') {
@@ -94,7 +85,6 @@ impl NamePattern {
         Ok(Self { text: name.to_owned(), is_prefix })
     }
 
-    /// Whether this name is meant.
     pub fn fits(&self, name: &str) -> bool {
         if self.is_prefix { name.starts_with(&self.text) } else { name == self.text }
     }

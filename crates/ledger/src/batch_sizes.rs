@@ -1,4 +1,4 @@
-//! How many operations are written in one transaction, for metrics.
+//! The number of operations per transaction, for metrics.
 
 use toolgate_gate::distribution::Distribution;
 

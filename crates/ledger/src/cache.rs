@@ -1,5 +1,5 @@
-//! What was read lately. An entry is right as long as authority has not changed since it was read. Where other processes
-//! change it too, an entry also grows old within a moment; whoever rests a decision on it has it checked again by the
+//! A cache of recent reads. An entry is valid as long as authority has not changed since it was read. If other
+//! processes change it too, an entry also expires within a moment; a decision based on it is checked again by the
 //! transaction that acts on it.
 
 use std::collections::HashMap;
@@ -10,15 +10,14 @@ use std::time::Duration;
 use toolgate_gate::ports::ledger::{Freshness, Generation};
 use toolgate_model::time::Timestamp;
 
-/// How many entries are kept.
+/// The maximum number of entries.
 const LIMIT: usize = 20_000;
-/// How long an entry is good for where others may have changed what it says.
+/// The lifetime of an entry if other processes may change the data.
 const GROWS_OLD_AFTER: Duration = Duration::from_secs(1);
 
-/// What is remembered under each key.
 pub struct Cache<K, V> {
     entries: Mutex<HashMap<K, Entry<V>>>,
-    /// Whether the generation moves with every change, whoever makes it.
+    /// Whether the generation changes with every change by any process.
     sees_every_change: bool,
 }
 
@@ -29,7 +28,6 @@ struct Entry<V> {
 }
 
 impl<K: Eq + Hash, V> Cache<K, V> {
-    /// An empty one.
     pub fn new(sees_every_change: bool) -> Self {
         Self { entries: Mutex::default(), sees_every_change }
     }
@@ -57,7 +55,7 @@ impl<K: Eq + Hash, V> Cache<K, V> {
         entries.get(key).map(|entry| Arc::clone(&entry.value))
     }
 
-    /// Remembers what a read that began at `generation` has found.
+    /// Stores the result of a read that began at `generation`.
     pub fn put(&self, key: K, value: Arc<V>, generation: Generation, read_at: Timestamp) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.len() >= LIMIT && !entries.contains_key(&key) {

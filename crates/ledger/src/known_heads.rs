@@ -1,5 +1,5 @@
-//! The heads of the logs that this process has seen. A log only grows: one that does not go on from its head here is that of
-//! an older or of another ledger, and everything is refused from then on.
+//! The heads of the logs that this process has seen. A log only grows: one that does not continue from its head here
+//! belongs to an older or another ledger, and everything is refused from then on.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,7 +10,6 @@ use toolgate_model::checkpoint::TreeHead;
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
-/// What is known.
 #[derive(Default)]
 pub(crate) struct KnownHeads {
     state: Mutex<State>,
@@ -29,15 +28,15 @@ impl KnownHeads {
         self.rolled_back.get().map_or(Ok(()), |refusal| Err(refusal.clone()))
     }
 
-    /// A log went back: for good, because nobody knows what was decided on the other ledger meanwhile.
+    /// A log was rolled back: permanent, because it is unknown what was decided on the other ledger in the meantime.
     pub(crate) fn lose(&self, refusal: Refusal) -> Refusal {
         if self.rolled_back.set(refusal.clone()).is_ok() {
-            tracing::error!(reason = refusal.reason(), "the ledger went back: everything is refused");
+            tracing::error!(reason = refusal.reason(), "the ledger was rolled back: refusing all requests");
         }
         refusal
     }
 
-    /// Learns of heads. A read that was made before another may report an older one.
+    /// Adds heads. A read that was made before another may report an older one.
     pub(crate) fn learn(&self, heads: impl IntoIterator<Item = LogHead>) {
         let mut state = self.state();
         for head in heads {
@@ -54,7 +53,6 @@ impl KnownHeads {
         self.state().heads.get(tenant).map(|known| known.head.clone())
     }
 
-    /// All of them.
     pub(crate) fn all(&self) -> BTreeMap<TenantId, TreeHead> {
         self.state().heads.iter().map(|(tenant, known)| (tenant.clone(), known.head.clone())).collect()
     }
@@ -64,7 +62,7 @@ impl KnownHeads {
         self.state().heads.values().map(|known| known.head.time).max()
     }
 
-    /// All of them, signed, where there were more changes than these.
+    /// All heads, signed, if there were more changes than `seen`.
     pub(crate) fn newer_than(&self, seen: u64) -> Option<(u64, Vec<LogHead>)> {
         let state = self.state();
         (state.changes > seen).then(|| (state.changes, state.heads.values().cloned().collect()))

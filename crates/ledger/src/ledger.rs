@@ -1,5 +1,5 @@
-//! A ledger on an engine: the engine, and what one process keeps in memory beside it. The ports stand in
-//! [`crate::operation`], each beside the SQL of its noun.
+//! A ledger on an engine: the engine, and what one process keeps in memory. The ports are implemented in
+//! [`crate::operation`], each with the SQL of its noun.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,18 +18,17 @@ use crate::known_heads::KnownHeads;
 use crate::operation::Operation;
 use crate::renewed::Renewed;
 
-/// Runs operations durably.
 pub trait Engine: Send + Sync + 'static {
-    /// Runs an operation in a transaction of its own; when this answers with success, it is durable.
+    /// Runs an operation in its own transaction; a success is durable when this returns.
     fn write<O: Operation>(&self, operation: O) -> impl Future<Output = Result<O::Output, Refusal>> + Send;
 
-    /// Whether [`Engine::generation`] moves with every change of authority, whoever makes it.
+    /// Whether [`Engine::generation`] changes with every change of authority by any process.
     const SEES_EVERY_CHANGE: bool;
 
     /// Whether other processes may work on the same ledger.
     const IS_SHARED: bool;
 
-    /// The point in the history of authority that whoever reads from now on has reached.
+    /// The generation that a read from now on has reached.
     fn generation(&self) -> Generation;
 
     /// Admits a call, together with others that come at the same time.

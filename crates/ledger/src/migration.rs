@@ -7,7 +7,6 @@ use thiserror::Error;
 pub struct Migration {
     /// Its number, from one without gaps.
     pub number: i64,
-    /// Its statements.
     pub sql: &'static str,
 }
 
@@ -57,15 +56,15 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 19, sql: include_str!("../migrations/postgres/0019_mounts.sql") },
 ];
 
-/// The ledger was written by a program that knows more than this one.
+/// The ledger was written by a newer program.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the ledger is at schema {found}, and this toolgate knows only {known}; run the newer toolgate")]
+#[error("the ledger has schema version {found}, and this toolgate supports up to {known}; run a newer toolgate")]
 pub struct TooNew {
     found: i64,
     known: i64,
 }
 
-/// The steps that are still to be applied to a ledger at schema `found`.
+/// The migrations that a ledger at schema `found` still needs.
 pub fn outstanding(all: &'static [Migration], found: i64) -> Result<&'static [Migration], TooNew> {
     let known = i64::try_from(all.len()).unwrap_or(i64::MAX);
     let done = usize::try_from(found).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! The operations of the ledger, one file per noun, each with the port that they implement. To add one: a command and a
-//! method in the gate's port, and here the method and an [`Operation`]; what a caller administers is an
+//! The operations of the ledger, one file per noun, each with the port that it implements. To add one: a command and a
+//! method in the gate's port, and here the method and an [`Operation`]; an administrative change is an
 //! [`administration::Administration`].
 
 use std::future::Future;
@@ -67,36 +67,32 @@ pub mod vaults;
 /// Something that happens in one transaction, entirely or not at all. It may be run again when another transaction was in
 /// the way, so it must not change itself.
 pub trait Operation: Send + Sync + 'static {
-    /// What it answers.
     type Output: Send + 'static;
 
-    /// Whether it may change who exists, what is granted or what is registered: what is remembered of that is then read
-    /// anew.
+    /// Whether it may change principals, grants or registrations: cached data about them is then read again.
     const CHANGES_AUTHORITY: bool = true;
 
-    /// Whether it is not urgent: what comes at the same time then goes first, and is answered before this is begun.
+    /// Whether it is not urgent: concurrent operations are then run and acknowledged before it.
     const CAN_WAIT: bool = false;
 
-    /// Does it.
     fn run<T: Transaction>(&self, transaction: &mut T) -> impl Future<Output = Result<Self::Output, Failure>> + Send;
 }
 
-/// An operation on many commands of one kind with a reply for each. Where it fails as a whole, each command can be run by
-/// itself.
+/// An operation on many commands of one kind with a reply for each. If it fails as a whole, each command can be run on
+/// its own.
 pub trait BatchOperation: Operation<Output = Vec<Self::Reply>> + Sized {
-    /// What is to be done.
     type Command: Send + 'static;
-    /// One command, with what could be made ready for it.
+    /// One command, with everything that could be prepared for it.
     type Part: Send + 'static;
     /// The reply to one command.
     type Reply: Send + 'static;
 
-    /// Makes ready what needs no transaction.
+    /// Prepares what needs no transaction.
     fn ready(command: Self::Command) -> Result<Self::Part, Failure>;
 
     /// All of these together, with replies in this order.
     fn of(parts: Vec<Self::Part>) -> Self;
 
-    /// What it was made of.
+    /// The parts that it was made from.
     fn into_parts(self) -> Vec<Self::Part>;
 }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long nothing is logged after a line.
+/// The minimum time between two log lines.
 const PAUSE: Duration = Duration::from_secs(10);
 
 static STATE: Mutex<State> = Mutex::new(State { logged: None, unlogged: 0 });
@@ -20,7 +20,7 @@ pub(crate) fn failed(reason: &str) {
 }
 
 impl State {
-    /// How many were not logged since the last line, where there is to be one now.
+    /// The number of errors that were not logged since the last line, if a line is due.
     fn due(&mut self, now: Instant) -> Option<u64> {
         if self.logged.is_some_and(|logged| now.saturating_duration_since(logged) < PAUSE) {
             self.unlogged += 1;

@@ -1,4 +1,4 @@
-//! The ledger on PostgreSQL: any number of replicas, with the transaction as the only judge between them.
+//! The ledger on PostgreSQL: any number of replicas, coordinated only by transactions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,23 +30,22 @@ mod lease;
 mod tls;
 mod transaction;
 
-/// How often an operation is run again when another transaction was in the way.
+/// How often an operation is retried after a conflict with another transaction.
 const ATTEMPTS: u32 = 8;
-/// How many connections are for calls alone, which are admitted and settled in batches: one batch of each at a time. Made
-/// where the batches are sent from, they are driven by the same thread, and what they bring needs no other to wake up.
+/// The number of connections reserved for calls, which are admitted and settled in batches: one batch of each at a
+/// time. They are opened on the thread that sends the batches, so that their results wake no other thread.
 const BATCHING: usize = 2;
 /// The lock under which replicas migrate one at a time.
 const MIGRATION_LOCK: i64 = 0x7467_6d69_6772;
-/// The oldest server whose behaviour the statements rely on.
+/// The oldest server version whose behaviour the statements rely on.
 const OLDEST_SERVER: i64 = 150_000;
 
 /// The ledger cannot be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// The URL is no PostgreSQL URL.
-    #[error("the database URL is not understood ({0}); write postgres://user@host:5432/name")]
+    #[error("the database URL is not valid ({0}); write it as postgres://user@host:5432/name")]
     Url(String),
-    /// The server says no.
     #[error("PostgreSQL cannot be used as the ledger: {0}")]
     Server(String),
     /// TLS cannot be set up.
@@ -56,7 +55,7 @@ pub enum OpenError {
     #[error(transparent)]
     TooNew(#[from] TooNew),
     /// The server is too old.
-    #[error("PostgreSQL 15 or newer is needed, and the server is {0}")]
+    #[error("PostgreSQL 15 or later is required, and the server is {0}")]
     TooOld(String),
 }
 
@@ -67,7 +66,7 @@ pub struct PostgresEngine {
     settlements: Batches<Arc<Settle>, ()>,
 }
 
-/// The pool, and what is known of the history of authority.
+/// The pool, and the known generation of authority.
 #[derive(Clone)]
 struct Connections {
     pool: Pool,
@@ -78,9 +77,9 @@ struct Connections {
 }
 
 impl PostgresEngine {
-    /// Connects, checks the server and migrates where needed. The timeout is that of one transaction with everything: the
-    /// wait for a connection, all statements and the commit. The server has timeouts of its own, which do not help where
-    /// it hangs or is out of reach.
+    /// Connects, checks the server and migrates if needed. The timeout covers one whole transaction: the wait for a
+    /// connection, all statements and the commit. The server has its own timeouts, which do not help if it hangs or is
+    /// unreachable.
     pub async fn open(url: &str, connections: usize, timeout: Duration) -> Result<Self, OpenError> {
         let mut config: Config =
             url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(error.to_string()))?;
@@ -108,7 +107,7 @@ impl PostgresEngine {
     }
 }
 
-/// Which server and database a URL names, and as whom; without the password.
+/// The server, database and role of a URL, without the password.
 pub fn address(url: &str) -> Option<String> {
     url.parse().ok().map(|config| DatabaseAddress::of(&config).to_string())
 }
@@ -231,7 +230,7 @@ async fn read_on<O: Operation>(lease: &mut Lease, operation: &O) -> Result<O::Ou
 
 fn unconfirmed(reason: &str) -> Failure {
     tracing::error!(reason, "the ledger did not confirm a commit");
-    let said = "the ledger did not confirm the change; look whether it was made before trying again";
+    let said = "the ledger did not confirm the change; check whether it was made before trying again";
     Failure::Refused(Refusal::new(Code::LedgerUnavailable, said))
 }
 
@@ -240,7 +239,7 @@ impl Connections {
         let mut outcome = Err(unavailable());
         for _ in 0..ATTEMPTS {
             match self.write_once(&operation).await {
-                Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "running an operation again"),
+                Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "retrying an operation"),
                 other => {
                     outcome = other.map_err(Failure::into_refusal);
                     break;
@@ -256,7 +255,7 @@ impl Connections {
     async fn read<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         for _ in 0..ATTEMPTS {
             match self.read_once(&operation).await {
-                Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "running a read again"),
+                Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "retrying a read"),
                 other => return other.map_err(Failure::into_refusal),
             }
         }
@@ -323,13 +322,13 @@ fn pool(
     let statement_timeout = timeout.as_millis();
     Pool::builder(manager)
         .max_size(connections)
-        // Who was used last knows the statements and has the tables at hand.
+        // The connection that was used last has the statements prepared and the tables cached.
         .queue_mode(QueueMode::Lifo)
         .runtime(Runtime::Tokio1)
         .timeouts(Timeouts { wait, create: wait, recycle: wait })
         .post_create(Hook::async_fn(move |client, _| {
             Box::pin(async move {
-                // A server set to answer before the disk has it would break what an acknowledgement means.
+                // A server configured to acknowledge before the disk write would break durability.
                 let settings = format!(
                     "SET lock_timeout = '10s'; SET statement_timeout = {statement_timeout}; \
                      SET idle_in_transaction_session_timeout = '60s'; \

@@ -1,5 +1,5 @@
-//! Which version of its material each credential has renewed itself to. A renewal changes nobody's authority, so that what is
-//! remembered of all tenants stays; what is remembered of this credential before its renewal is not used any more.
+//! The version to which each credential has renewed itself. A renewal changes nobody's authority, so cached data of all
+//! tenants stays valid; cached data of this credential from before its renewal is not used any more.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,15 +11,15 @@ use toolgate_model::id::CredentialId;
 pub(crate) struct Renewed(Mutex<HashMap<CredentialId, u32>>);
 
 impl Renewed {
-    /// A renewal to this version is about to be made. Noted before it is, so that no read of the version before can be
-    /// remembered after it; one that fails only has later reads go to the ledger.
+    /// Records that a renewal to this version is about to be made. Recorded before, so that no read of the previous
+    /// version can be cached after it; if the renewal fails, later reads merely go to the ledger.
     pub(crate) fn note(&self, credential: CredentialId, version: u32) {
         let mut versions = self.versions();
         let known = versions.entry(credential).or_default();
         *known = version.max(*known);
     }
 
-    /// Whether what is known of a credential is from before a renewal.
+    /// Whether cached data of a credential is from before a renewal.
     pub(crate) fn is_before(&self, credential: CredentialId, version: u32) -> bool {
         self.versions().get(&credential).is_some_and(|renewed| version < *renewed)
     }

@@ -1,4 +1,4 @@
-//! The values that go into and come out of statements, the same for both engines, and what can go wrong on the way.
+//! The values of statements and rows, the same for both engines, and their errors.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::id::IdText;
 use toolgate_model::time::Timestamp;
 
-/// One parameter or column. Parameters borrow what they are made of.
+/// One parameter or column. Parameters borrow their data.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value<'a> {
     Blob(Cow<'a, [u8]>),
@@ -23,26 +23,24 @@ pub enum Value<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SqlError {
     /// Another transaction was in the way; running this one again may succeed.
-    #[error("another transaction was in the way: {0}")]
+    #[error("conflict with another transaction: {0}")]
     Busy(String),
-    /// A row that cannot have been written by this program.
+    /// A row that this program cannot have written.
     #[error("the ledger holds a row that cannot be read: {0}")]
     Corrupt(String),
     /// A unique key that is taken.
     #[error("taken: {0}")]
     Taken(String),
-    /// The database does not answer or does not take the write.
+    /// The database does not respond or rejects the write.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// Why an operation did not happen: the domain said no, or the database did.
+/// Why an operation did not happen: refused by the domain, or failed in the database.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Failure {
-    /// The domain said no.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The database said no.
     #[error(transparent)]
     Sql(#[from] SqlError),
 }
@@ -54,7 +52,7 @@ impl From<toolgate_gate::ports::entropy::EntropyError> for Failure {
 }
 
 impl Failure {
-    /// What the caller is told. The database's own words go to the log of the gate, not to the caller.
+    /// What the caller is told. The database's own message goes to the log of the gate, not to the caller.
     pub fn into_refusal(self) -> Refusal {
         match self {
             Self::Refused(refusal) => refusal,
@@ -63,8 +61,8 @@ impl Failure {
                 Refusal::new(Code::Internal, "the ledger holds a row that cannot be read; see the gate's log")
             }
             Self::Sql(SqlError::Taken(reason)) => {
-                tracing::warn!(%reason, "a unique key was taken");
-                Refusal::new(Code::VersionConflict, "the same thing was changed at the same moment; try again")
+                tracing::warn!(%reason, "a unique constraint was violated");
+                Refusal::new(Code::VersionConflict, "a concurrent change conflicts with this one; try again")
             }
             Self::Sql(SqlError::Busy(reason) | SqlError::Unavailable(reason)) => {
                 crate::outage::failed(&reason);
@@ -79,17 +77,15 @@ pub fn unavailable() -> Refusal {
     Refusal::new(Code::LedgerUnavailable, "the ledger is not available, and nothing was changed; try again later")
 }
 
-/// One row of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row(Vec<Value<'static>>);
 
 impl Row {
-    /// From its columns.
     pub fn new(columns: Vec<Value<'static>>) -> Self {
         Self(columns)
     }
 
-    /// A text that is there.
+    /// Fails if it is NULL.
     pub fn text(&self, column: usize) -> Result<&str, SqlError> {
         self.optional_text(column)?.ok_or_else(|| self.unexpected(column))
     }
@@ -103,7 +99,7 @@ impl Row {
         }
     }
 
-    /// A number that is there.
+    /// Fails if it is NULL.
     pub fn integer(&self, column: usize) -> Result<i64, SqlError> {
         self.optional_integer(column)?.ok_or_else(|| self.unexpected(column))
     }
@@ -130,7 +126,7 @@ impl Row {
         }
     }
 
-    /// A time that is there.
+    /// Fails if it is NULL.
     pub fn time(&self, column: usize) -> Result<Timestamp, SqlError> {
         self.optional_time(column)?.ok_or_else(|| self.unexpected(column))
     }
@@ -160,7 +156,7 @@ impl Row {
     }
 
     fn unexpected(&self, column: usize) -> SqlError {
-        // The first column is an id in every statement: it names the row without showing what is in it.
+        // The first column is an id in every statement: it identifies the row without showing its contents.
         let row = match self.0.first() {
             Some(Value::Text(id)) => id.clone().into_owned(),
             Some(Value::Integer(id)) => id.to_string(),
@@ -222,8 +218,8 @@ impl From<Vec<u8>> for Value<'_> {
     }
 }
 
-/// PostgreSQL keeps no NUL in a text. What a caller wrote may hold one, and the record of it must not fail for that: the
-/// sign for NUL stands in its place, on both engines.
+/// PostgreSQL cannot store NUL in text. A caller's text may contain one, and recording it must not fail: the symbol for
+/// NUL replaces it, on both engines.
 impl<'a> From<&'a str> for Value<'a> {
     fn from(text: &'a str) -> Self {
         if text.contains('\0') { Self::from(text.to_owned()) } else { Self::Text(Cow::Borrowed(text)) }

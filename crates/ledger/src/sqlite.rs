@@ -1,7 +1,7 @@
 //! The ledger on SQLite: one file, one process that owns it, one thread that writes.
 //!
-//! Operations that wait while the disk flushes are taken into the next transaction together: each is acknowledged only
-//! after the flush that made it durable, and fails alone where the domain refuses it.
+//! Operations that wait while the disk flushes are committed together in the next transaction: each is acknowledged
+//! only after the flush that made it durable, and fails alone if the domain refuses it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,18 +32,9 @@ mod writer;
 pub enum OpenError {
     /// Another process has it.
     #[error("{path} is in use by another toolgate; stop that one, or give this one another --data directory")]
-    InUse {
-        /// The ledger's file.
-        path: String,
-    },
-    /// The database says no.
+    InUse { path: String },
     #[error("{path} cannot be opened as a ledger: {reason}")]
-    Sqlite {
-        /// The ledger's file.
-        path: String,
-        /// Why.
-        reason: String,
-    },
+    Sqlite { path: String, reason: String },
     /// A newer program wrote it.
     #[error(transparent)]
     TooNew(#[from] TooNew),
@@ -54,7 +45,7 @@ pub struct SqliteEngine {
     path: PathBuf,
     writer: Writer,
     readers: Readers,
-    // Held for as long as the ledger is open: a second process would not see what this one keeps in memory.
+    // Held as long as the ledger is open: a second process would not see what this one keeps in memory.
     _owner: Arc<std::fs::File>,
 }
 
@@ -63,7 +54,7 @@ impl SqliteEngine {
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let shown = path.display().to_string();
         let owner = own(path)?;
-        // Made closed to others before SQLite sees it; its companions take the mode over.
+        // Created with a private mode before SQLite opens it; its companion files inherit the mode.
         private_file(path).map_err(|error| OpenError::Sqlite { path: shown.clone(), reason: error.to_string() })?;
         let failed = |error: &SqlError| OpenError::Sqlite { path: shown.clone(), reason: error.to_string() };
         let mut connection = connect(path).map_err(|error| failed(&error))?;
@@ -132,7 +123,7 @@ fn own(path: &Path) -> Result<Arc<std::fs::File>, OpenError> {
     }
 }
 
-/// Opens a file, making it readable for its owner only where it is not there yet.
+/// Opens a file; creates it readable for its owner only if it does not exist.
 fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt;
     std::fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)
@@ -141,7 +132,7 @@ fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
 fn migrate(connection: &mut Connection, failed: &impl Fn(&SqlError) -> OpenError) -> Result<(), OpenError> {
     let failed = |error: rusqlite::Error| failed(&sql_error(&error));
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-    // All of them or none: what fails half-way leaves the ledger as the program before knows it.
+    // All of them or none: a failure leaves the ledger as the previous version knows it.
     let transaction = connection.transaction().map_err(failed)?;
     for migration in outstanding(SQLITE, found)? {
         transaction.execute_batch(migration.sql).map_err(failed)?;
@@ -157,10 +148,14 @@ fn run_ready<O: Operation>(
 ) -> Result<O::Output, crate::sql::Failure> {
     use futures_util::FutureExt;
     // INVARIANT: every future of `SqliteTransaction` is ready when first polled, and operations await nothing else.
-    operation
-        .run(transaction)
-        .now_or_never()
-        .unwrap_or_else(|| Err(SqlError::Unavailable("an operation waited inside SQLite".to_owned()).into()))
+    operation.run(transaction).now_or_never().unwrap_or_else(|| {
+        Err(SqlError::Unavailable(
+            "a SQLite operation did not complete \
+            synchronously"
+                .to_owned(),
+        )
+        .into())
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! A transaction, as the operations see it. On SQLite every future is ready at once; on PostgreSQL it waits for the server.
+//! The transaction interface of operations. On SQLite every future is ready at once; on PostgreSQL it waits for the
+//! server.
 //!
-//! Statements are written in the SQL that both engines share, with parameters `$1`, `$2`, ... which must first appear in
-//! this order.
+//! Statements use the SQL that both engines share, with parameters `$1`, `$2`, ... which must first appear in this
+//! order.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -17,30 +18,30 @@ macro_rules! values {
 }
 pub(crate) use values;
 
-/// A statement that answers rows, with its parameters.
+/// A statement that returns rows, with its parameters.
 pub type Query<'a> = (String, Vec<Value<'a>>);
 
 /// One transaction, or one consistent read.
 pub trait Transaction: Send {
-    /// What an INSERT begins with.
+    /// The beginning of an INSERT.
     const INSERT: &'static str;
-    /// Appended to a SELECT: nobody may change these rows until this transaction ends. Empty where only one transaction
-    /// writes at a time.
+    /// Appended to a SELECT: locks these rows against changes until this transaction ends. Empty if only one
+    /// transaction writes at a time.
     const FOR_SHARE: &'static str;
-    /// Appended to a SELECT: nobody may change or share-lock these rows until this transaction ends.
+    /// Appended to a SELECT: locks these rows against changes and share locks until this transaction ends.
     const FOR_UPDATE: &'static str;
     /// Like [`Transaction::FOR_UPDATE`], passing over rows that another transaction holds.
     const FOR_UPDATE_SKIPPING: &'static str;
 
-    /// Whether transactions are committed one after the other, so that an event has its place in the log as soon as it
-    /// is written. Where not, it gets one when it is taken into the tree.
+    /// Whether transactions are committed one after the other, so that an event has its log position as soon as it is
+    /// written. Otherwise it gets one when it is integrated.
     const ORDERS_EVENTS: bool;
 
-    /// Runs a statement and answers its rows.
+    /// Runs a statement and returns its rows.
     fn query(&mut self, sql: &str, parameters: &[Value<'_>])
     -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send;
 
-    /// Runs statements in this order and answers the rows of each. Where there is a way to go, all go it together.
+    /// Runs statements in this order and returns the rows of each, in one round trip if there is a server.
     fn query_each(&mut self, queries: &[Query<'_>]) -> impl Future<Output = Result<Vec<Vec<Row>>, SqlError>> + Send {
         async move {
             let mut results = Vec::with_capacity(queries.len());
@@ -51,24 +52,23 @@ pub trait Transaction: Send {
         }
     }
 
-    /// Runs a statement and answers how many rows it changed.
+    /// Runs a statement and returns the number of changed rows.
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> impl Future<Output = Result<u64, SqlError>> + Send;
 
-    /// Runs one statement for each set of parameters and answers how many rows each changed.
+    /// Runs one statement for each set of parameters and returns the numbers of changed rows.
     fn execute_many(
         &mut self,
         sql: &str,
         parameters: &[Vec<Value<'_>>],
     ) -> impl Future<Output = Result<Vec<u64>, SqlError>> + Send;
 
-    /// Runs a statement that reads these rows as a table, and returns how many rows it changed.
+    /// Runs a statement that reads these rows as a table, and returns the number of changed rows.
     fn execute_with(&mut self, table: Table<'_>, sql: &str) -> impl Future<Output = Result<u64, SqlError>> + Send;
 
-    /// Inserts rows.
     fn insert(&mut self, rows: Rows<'_>) -> impl Future<Output = Result<(), SqlError>> + Send;
 
-    /// Makes changes in this order and returns for each how many rows its statements changed; inserts may say nothing.
-    /// Where there is a way to go, all go it together.
+    /// Makes changes in this order and returns for each the number of rows changed by its statements; inserts may
+    /// return none. One round trip if there is a server.
     fn change_each(&mut self, changes: &[Change<'_>]) -> impl Future<Output = Result<Vec<Vec<u64>>, SqlError>> + Send {
         async move {
             let mut changed = Vec::with_capacity(changes.len());
@@ -95,14 +95,14 @@ pub trait Transaction: Send {
     /// Keeps every other transaction from integrating events until this one ends.
     fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send;
 
-    /// Whether authority is known not to have changed since, up to what this transaction itself sees. False where that
-    /// is not known: then the rows must be looked at.
+    /// Whether authority is known to be unchanged since then, up to what this transaction sees. If unknown, false: then
+    /// the rows must be read.
     fn unchanged_since(&self, generation: Generation) -> bool;
 
-    /// The revision that every read includes which begins after this answer.
+    /// The revision that every read includes which begins after this returns.
     fn revision(&mut self) -> impl Future<Output = Result<Revision, SqlError>> + Send;
 
-    /// Runs a statement that answers one row or none.
+    /// Runs a statement that returns one row or none.
     fn query_optional(
         &mut self,
         sql: &str,
@@ -115,7 +115,6 @@ pub trait Transaction: Send {
 /// A change to rows.
 #[derive(Clone, Copy)]
 pub enum Change<'a> {
-    /// Rows are inserted.
     Insert(Rows<'a>),
     /// One statement for each set of parameters.
     Each(&'a str, &'a [Vec<Value<'a>>]),
@@ -128,13 +127,11 @@ pub enum Change<'a> {
 pub struct Table<'a> {
     /// Its name in the statement.
     pub name: &'static str,
-    /// Its columns.
     pub columns: &'static [(&'static str, ColumnType)],
-    /// Its rows. The statement is not run if there are none.
+    /// The statement is not run if there are none.
     pub rows: &'a [Vec<Value<'a>>],
 }
 
-/// What is in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
     Integer,
@@ -149,15 +146,14 @@ impl Table<'_> {
     }
 }
 
-/// Rows of the same columns that are to be inserted.
+/// Rows with the same columns to insert.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
     /// The table with its columns, as in `keys (id, tenant)`.
     pub into: &'a str,
-    /// The rows.
     pub rows: &'a [Vec<Value<'a>>],
-    /// What happens to rows that are there, as in `ON CONFLICT (id) DO NOTHING`: then they must differ in what may
-    /// conflict. Empty where all must be new.
+    /// What happens to existing rows, as in `ON CONFLICT (id) DO NOTHING`: then the rows must differ in the conflict
+    /// columns. Empty if all must be new.
     pub otherwise: &'static str,
 }
 
@@ -167,7 +163,6 @@ impl<'a> Rows<'a> {
         Self { into, rows, otherwise: "" }
     }
 
-    /// How many columns are written.
     pub(crate) fn columns(&self) -> usize {
         self.rows.first().map_or(0, Vec::len)
     }
@@ -176,9 +171,9 @@ impl<'a> Rows<'a> {
 /// How rows are inserted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Insert {
-    /// What stands before the table.
+    /// The text before the table.
     pub(crate) verb: &'static str,
-    /// What stands behind the rows.
+    /// The text after the rows.
     pub(crate) otherwise: &'static str,
 }
 
@@ -188,7 +183,7 @@ pub(crate) const INSERT: Insert = Insert { verb: "INSERT INTO", otherwise: "" };
 /// Statements by the table with its columns.
 type ByTable = BTreeMap<String, Arc<str>>;
 
-/// An INSERT of this many rows of this many columns, made once and then remembered.
+/// An INSERT of this many rows and columns, cached.
 pub(crate) fn insert_statement(insert: Insert, into: &str, rows: usize, columns: usize) -> Arc<str> {
     static MADE: Mutex<BTreeMap<(Insert, usize, usize), ByTable>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);

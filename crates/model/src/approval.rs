@@ -1,7 +1,7 @@
-//! Approvals: a person's answer to one call. An approval is asked for, waits, and ends in exactly one way; what the
-//! answer covers is what was shown.
+//! Approvals: a person's decision on one call. An approval is requested, waits, and ends in exactly one way; a decision
+//! covers exactly what was shown.
 //!
-//! This is the state machine and nothing else: whoever keeps approvals runs it inside of a transaction.
+//! This is the state machine only: the ledger runs it inside a transaction.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,33 +31,32 @@ mod standing;
 #[cfg(test)]
 mod tests;
 
-/// What a call is told whose time is over. Programs compare this text: not a letter of it may change.
+/// The reason of a call whose approval timed out. Programs compare this text: it must never change.
 pub const TIMED_OUT: &str = "approval timed out (no host response)";
-/// What a call is told whose host ended its input.
+/// The reason of a call whose host closed its input.
 pub const HOST_CLOSED: &str = "host closed the command stream while this approval was pending";
-/// What a call is told whose host gave no reason.
+/// The reason of a call that the host denied without one.
 pub const DENIED_BY_HOST: &str = "denied by host";
 
 macro_rules! statuses {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// Where an approval stands.
+        /// The state of an approval.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum ApprovalStatus {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)+
         }
 
         impl ApprovalStatus {
-            /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// As it is stored and shown.
+            /// The stored and displayed form.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
                 }
             }
 
-            /// Reads [`ApprovalStatus::as_str`] back.
+            /// Parses [`ApprovalStatus::as_str`].
             pub fn parse(text: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|status| status.as_str() == text)
             }
@@ -66,19 +65,18 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// Asked for, and not written down yet: nobody can answer it.
+    /// Requested and not recorded yet: nobody can decide it.
     Requested = "requested",
-    /// Written down and waiting.
+    /// Recorded and waiting.
     Pending = "pending",
-    /// Somebody said yes, or as many as the rule asks for.
+    /// Approved by as many approvers as the rule requires.
     Approved = "approved",
-    /// Somebody said no.
     Denied = "denied",
-    /// Nobody answered in time.
+    /// Nobody decided in time.
     TimedOut = "timed_out",
-    /// Whoever waited for it is gone.
+    /// The caller is gone.
     Cancelled = "cancelled",
-    /// The process that waited for it died.
+    /// The process of the waiting call died.
     Orphaned = "orphaned",
 }
 
@@ -89,26 +87,25 @@ impl ApprovalStatus {
     }
 }
 
-/// Why a person is asked. Reasons add up.
+/// Why an approval is required. Reasons add up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskReason {
-    /// Who asks.
+    /// What requires it.
     pub source: AskSource,
-    /// Why, for people.
+    /// The reason, for people.
     pub text: String,
 }
 
-/// Who asks for a person.
+/// What requires an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskSource {
-    /// The tool's definition.
+    /// The definition of the tool.
     Tool,
     /// The mode of the session.
     Mode,
-    /// A guardian.
     Guardian,
-    /// What the call would change must not be changed without a person.
+    /// The call would change something protected.
     Protected,
     /// The tool is a question to a person.
     Question,
@@ -118,80 +115,73 @@ impl AskSource {
     pub(crate) const ALL: [Self; 5] = [Self::Tool, Self::Mode, Self::Guardian, Self::Protected, Self::Question];
 }
 
-/// One approval, with all that a person is shown.
+/// One approval, with everything that approvers are shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
-    /// Its id: public, and no secret.
+    /// Public, not a secret.
     pub id: ApprovalId,
-    /// The tenant.
     pub tenant: TenantId,
-    /// Where it stands.
     pub status: ApprovalStatus,
     /// The call that waits.
     pub invocation: InvocationId,
-    /// What the caller calls its call.
+    /// The caller's own name of the call.
     pub call: Option<CallLabel>,
-    /// For whom the call is made.
+    /// The agent that the call is made for.
     pub agent: PrincipalId,
-    /// Who makes it.
+    /// The principal that makes it.
     pub actor: PrincipalId,
-    /// Whether whoever makes it is a person, who may then answer it too.
+    /// Whether that principal is a person, who may then decide it too.
     pub actor_is_person: bool,
-    /// The tool, with its service.
+    /// The qualified name.
     pub tool: String,
-    /// Whether somebody else carries it out, who may call its tools as they like.
+    /// Whether the client executes it, under tool names of its own choice.
     #[serde(default)]
     pub external: bool,
-    /// Whether the call is detached: it waits in the ledger, and nobody's connection waits with it.
+    /// Whether the call is detached: it waits in the ledger and not on a connection.
     #[serde(default)]
     pub detached: bool,
-    /// What kind of a call it is.
     pub category: Category,
-    /// What it does, in a line.
+    /// What the call does, in one line.
     pub description: String,
-    /// The arguments that are answered for; gone some time after the end.
+    /// The arguments that the decision is about; removed some time after the end.
     pub arguments: Option<Value>,
-    /// What the caller sent, where a guardian changed it.
+    /// The arguments as sent, if a guardian modified them.
     pub original_arguments: Option<Value>,
-    /// What is executed after a yes; `None` for a tool that uses no credential.
+    /// What is executed if approved; `None` for a tool without a credential.
     #[serde(default)]
     pub action: Option<BoundAction>,
     /// SHA-256 over tool, action, request, canonical arguments and caller: what the decision covers.
     pub digest: String,
-    /// Why a person is asked.
     pub reasons: Vec<AskReason>,
-    /// Who must answer.
+    /// Who must decide.
     pub rule: ApprovalRule,
-    /// Whether an answer may cover later calls too.
+    /// Whether a decision may cover later calls too.
     pub coverable: bool,
-    /// The session that the call belongs to.
+    /// The session of the call.
     pub session: Option<ApprovalSession>,
-    /// Who has answered so far.
+    /// The decisions so far.
     pub votes: Vec<Vote>,
-    /// What was answered, where the tool is a question.
+    /// The answer, if the tool is a question.
     pub answer: Option<String>,
     /// Why it ended as it did.
     pub reason: Option<String>,
-    /// What became of the wish to cover later calls, where it was not granted.
+    /// Why a requested standing approval was not granted.
     pub notice: Option<String>,
-    /// What covers later calls by this answer.
+    /// The standing approval that this decision created.
     pub standing: Option<StandingApprovalId>,
-    /// Since when.
     pub created_at: Timestamp,
-    /// Until when it can be answered.
     pub expires_at: Timestamp,
-    /// When it ended.
     pub resolved_at: Option<Timestamp>,
 }
 
 impl Approval {
-    /// How many have said yes.
+    /// The number of approvals so far.
     pub fn given(&self) -> u32 {
         let yes = self.votes.iter().filter(|vote| vote.decision == Decision::Approve).count();
         u32::try_from(yes).unwrap_or(u32::MAX)
     }
 
-    /// Ends it without an answer. `None` where it has ended already: the first ending stays.
+    /// Ends it without a decision. `None` if it has ended already: the first end wins.
     #[must_use]
     pub fn ended(&self, status: ApprovalStatus, reason: &str, now: Timestamp) -> Option<Self> {
         let ends = matches!(status, ApprovalStatus::TimedOut | ApprovalStatus::Cancelled | ApprovalStatus::Orphaned);
@@ -203,7 +193,7 @@ impl Approval {
         })
     }
 
-    /// Ends one that was approved, and whose call died before it was made. `None` where it was not approved.
+    /// Ends an approved one whose call died before it was executed. `None` if it was not approved.
     #[must_use]
     pub fn abandoned(&self, reason: &str, now: Timestamp) -> Option<Self> {
         (self.status == ApprovalStatus::Approved).then(|| Self {
@@ -214,7 +204,7 @@ impl Approval {
         })
     }
 
-    /// Whether the tool asks a person something, so that the answer is what it gives.
+    /// Whether the tool asks a person something, so that the answer is its result.
     pub fn is_question(&self) -> bool {
         self.reasons.iter().any(|reason| reason.source == AskSource::Question)
     }

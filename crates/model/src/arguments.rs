@@ -1,7 +1,7 @@
-//! The arguments of a call as they may be hashed and shown: without secrets. Hidden is what is known to be one, wherever
-//! it occurs and in whatever form, what has the shape of one, and what stands under a name that looks like one's.
+//! The arguments of a call without secrets, as they may be hashed and shown. Redacts known secrets wherever and in
+//! whatever form they occur, values with the format of a secret, and values whose name indicates one.
 //!
-//! Every call comes through here, and most have nothing to hide: they are looked at in place and not copied.
+//! Every call passes through here, and most have nothing to redact: they are scanned in place and not copied.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ pub(crate) mod shape;
 #[cfg(test)]
 mod tests;
 
-/// What stands in the place of a secret.
+/// The replacement for a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// Shorter ones are not looked for by value: they would be found in ordinary words.
+/// Shorter secrets are not searched for by value: they would occur in ordinary words.
 pub(crate) const MIN_SECRET: usize = 6;
 
-/// The arguments of a call as its record may hold them, without the secrets of the call. Their canonical text, their redacted
-/// form and their hash are made once.
+/// The arguments of a call as they may be recorded, without the secrets of the call. Canonical text, redacted form and
+/// hash are computed once.
 pub struct Arguments<'a> {
     shown: Cow<'a, Value>,
     canonical: Vec<u8>,
@@ -33,7 +33,7 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// INVARIANT: none of the secrets of the call occurs in `shown`.
+    /// INVARIANT: no secret of the call occurs in `shown`.
     pub fn new(shown: Cow<'a, Value>) -> Self {
         Self { canonical: to_canonical(&shown), redacted: value(&shown, ""), shown }
     }
@@ -46,14 +46,14 @@ impl<'a> Arguments<'a> {
         &self.canonical
     }
 
-    /// Also without what only looks like a secret.
+    /// Also without values that only look like a secret.
     pub fn redacted(&self) -> &Value {
         self.redacted.as_ref().unwrap_or(&self.shown)
     }
 
     /// The SHA-256 of the canonical text after redaction, in lower case hexadecimal.
     ///
-    /// Calls that differ only in a secret have the same hash, and calls that differ elsewhere have not.
+    /// Calls that differ only in a secret have the same hash; calls that differ elsewhere do not.
     pub fn hash(&self) -> String {
         match &self.redacted {
             Some(redacted) => sha256(&to_canonical(redacted)).to_hex(),
@@ -67,9 +67,9 @@ pub fn arguments_hash(parameters: &Value, secrets: &[&[u8]]) -> String {
     Arguments::new(without(parameters, secrets)).hash()
 }
 
-/// The arguments without secrets; redacting them once more changes nothing. Of a known secret only the occurrence is
-/// replaced, so that nobody hides a text by writing one into it. A text that has the shape of a secret is replaced as a
-/// whole, and a name that has it together with its value.
+/// The arguments without secrets; redacting them again changes nothing. Of a known secret only the occurrence is
+/// replaced, so that nobody can hide a text by adding one. A string with the format of a secret is replaced as a whole,
+/// and a name with that format together with its value.
 pub fn redacted<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> {
     let known = without(parameters, secrets);
     match value(&known, "") {
@@ -78,8 +78,8 @@ pub fn redacted<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> 
     }
 }
 
-/// The arguments without these secrets, whatever they look like and wherever they stand. What only looks like a secret
-/// stays: whether it is kept is for the tool's logging rule to say.
+/// The arguments without these secrets, whatever they look like and wherever they occur. Values that only look like a
+/// secret are kept: the tool's logging rule decides about them.
 pub fn without<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> {
     let long_enough = |secret: &&&[u8]| secret.len() >= MIN_SECRET;
     let mut known = secrets.iter().filter(long_enough).filter_map(|secret| std::str::from_utf8(secret).ok()).peekable();
@@ -89,15 +89,14 @@ pub fn without<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> {
     Redactor::of(known).arguments(parameters)
 }
 
-/// What becomes of a member that does not stay as it is.
+/// The change of a member.
 enum Change {
-    /// Its value is another one.
     Value(Value),
-    /// Nothing of it is shown.
+    /// Name and value are redacted.
     Whole,
 }
 
-/// What this value becomes; `None` where it stays. `name` is that of the nearest member around it.
+/// The redacted value; `None` if it is unchanged. `name` is that of the nearest member around it.
 fn value(value: &Value, name: &str) -> Option<Value> {
     match value {
         Value::String(text) => shape::occurs(text).then(marker),
@@ -123,8 +122,8 @@ fn members<'a>(members: &'a Map<String, Value>, around: &str) -> Option<Map<Stri
     if changes.is_empty() {
         return None;
     }
-    // What a name was and stood for is hidden, and neither may tell which of several it was. A member that somebody gave
-    // this name keeps its value.
+    // Names and values are hidden, and neither may reveal which of several it was. A member that really has this name
+    // keeps its value.
     let mut numbers = 2_usize..;
     let mut changed = Map::new();
     for (name, value) in members {

@@ -1,12 +1,12 @@
 //! The export of an audit log: JSON lines that can be verified offline with nothing but the public key.
 //!
 //! - `{"export":"toolgate-audit","version":1,"tenant":...,"checkpoint":...,"public_key":...}`: the signed head. The key
-//!   is there for information; a verifier trusts only the one it was given.
+//!   is informative; a verifier trusts only the key that it was given.
 //! - for each block of 256 events, `{"block":j,"leaves":[...],"proof":[...]}`: the hashes of its events, and the proof
-//!   that the block is in the signed tree. So every block is authentic on its own, and a bad event can be named.
-//! - behind each block line its events, one canonical JSON object per line, each with its `sequence`, which is its
-//!   place in the log and not part of what is hashed.
-//! - `{"end":n}`: all n events were written. Where the export cannot go on, `{"broken":"why"}` stands in its place.
+//!   that the block is in the signed tree. So every block is authentic on its own, and an invalid event can be named.
+//! - after each block line its events, one canonical JSON object per line, each with its `sequence`, which is its
+//!   position in the log and not part of what is hashed.
+//! - `{"end":n}`: all n events were written. An export that cannot continue ends with `{"broken":"why"}` instead.
 
 mod verify;
 
@@ -24,9 +24,9 @@ use crate::strict_json;
 
 pub use verify::{VerifiedExport, VerifyError, verify};
 
-/// How many events a block has; the last one may have fewer.
+/// The number of events in a block; the last one may have fewer.
 pub const BLOCK_EVENTS: u64 = 256;
-/// The longest line that is read, and so the longest that may be written.
+/// The longest line that is read or written.
 pub const MAX_LINE_BYTES: usize = 8 << 20;
 
 const FORMAT: &str = "toolgate-audit";
@@ -37,14 +37,8 @@ const BROKEN: &str = "broken";
 /// Why a line cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ExportError {
-    /// The stored event is not what was once stored.
-    #[error("event {sequence} is damaged in the ledger ({reason}); restore it from a backup")]
-    DamagedEvent {
-        /// Which.
-        sequence: u64,
-        /// How.
-        reason: String,
-    },
+    #[error("event {sequence} is damaged in the ledger: {reason}; restore the ledger from a backup")]
+    DamagedEvent { sequence: u64, reason: String },
     /// The tree is incomplete.
     #[error(transparent)]
     Tile(#[from] TileError),
@@ -63,7 +57,7 @@ pub fn header_line(tenant: &TenantId, checkpoint: &str, key: &PublicKey) -> Vec<
     line
 }
 
-/// The line before the events of a block, in the export of a log of `size` events; takes the tiles that
+/// The line before the events of a block, in the export of a log of `size` events; needs the tiles that
 /// [`crate::merkle::block_tiles`] names.
 pub fn block_line(block: u64, size: u64, tiles: &Tiles) -> Result<Vec<u8>, ExportError> {
     let proof = block_proof(block, size, tiles)?;
@@ -88,7 +82,7 @@ pub fn block_line(block: u64, size: u64, tiles: &Tiles) -> Result<Vec<u8>, Expor
     Ok(line)
 }
 
-/// The line of one event, given as it is stored: canonical JSON without the sequence.
+/// The line of one event, from its stored form: canonical JSON without the sequence.
 pub fn event_line(sequence: u64, canonical: &str) -> Result<Vec<u8>, ExportError> {
     let damaged = |reason: &dyn ToString| ExportError::DamagedEvent { sequence, reason: reason.to_string() };
     let value = strict_json::parse_written(canonical.as_bytes()).map_err(|error| damaged(&error))?;
@@ -109,7 +103,7 @@ pub fn end_line(size: u64) -> Vec<u8> {
     format!("{{\"end\":{size}}}\n").into_bytes()
 }
 
-/// The last line of an export that cannot go on: it says why, and nothing verifies that ends with it.
+/// The last line of an export that cannot continue, with the reason. Such an export does not verify.
 pub fn broken_line(reason: &str) -> Vec<u8> {
     let mut line = format!("{{\"{BROKEN}\":").into_bytes();
     write_string(reason, &mut line);
@@ -117,7 +111,7 @@ pub fn broken_line(reason: &str) -> Vec<u8> {
     line
 }
 
-/// Why an export cannot go on, where this is such a line.
+/// The reason in such a line; `None` for any other line.
 pub fn broken_reason(line: &[u8]) -> Option<String> {
     // No event begins with this name, and most lines are events.
     if !line.starts_with(format!("{{\"{BROKEN}\":").as_bytes()) {
@@ -130,7 +124,7 @@ pub fn broken_reason(line: &[u8]) -> Option<String> {
     }
 }
 
-/// How many events a block has in a log of `size` events.
+/// The number of events of a block in a log of `size` events.
 fn block_length(block: u64, size: u64) -> usize {
     let rest = size.saturating_sub(block.saturating_mul(BLOCK_EVENTS));
     usize::try_from(rest).map_or(TILE_WIDTH, |rest| rest.min(TILE_WIDTH))
@@ -142,7 +136,7 @@ fn to_canonical(event: &Map<String, Value>) -> Vec<u8> {
     out
 }
 
-/// The leaf of an event as it stands in an export: of everything but its sequence.
+/// The leaf of an exported event: of everything but its sequence.
 fn exported_leaf(event: &Map<String, Value>) -> Hash {
     let mut out = Vec::with_capacity(512);
     let members = event.iter().filter(|(name, _)| *name != SEQUENCE);

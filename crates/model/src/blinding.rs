@@ -1,6 +1,6 @@
 //! What a caller is shown of its own arguments and their hash. The log has both without the credential's secret, so
-//! either would tell whether a guess was redacted. A keyed hash over the call as well tells nothing: it is never equal for
-//! two calls. Of the arguments those are shown that are too short to be compared with a secret.
+//! either would reveal whether a guess was redacted. A keyed hash that includes the call reveals nothing: it is never
+//! equal for two calls. Arguments are shown only if they are too short to be compared with a secret.
 
 use aws_lc_rs::hmac;
 use serde_json::{Map, Value};
@@ -8,18 +8,18 @@ use serde_json::{Map, Value};
 use crate::arguments::MIN_SECRET;
 use crate::checkpoint::SigningKey;
 
-/// What a caller is shown in the place of an argument, or of a name, that may hold a secret.
+/// The replacement for an argument, or a name, that may contain a secret.
 const WITHHELD: &str = "[withheld]";
 
-/// Members of events that hold a hash of arguments.
+/// Members of events with a hash of arguments.
 const HASHES: [&str; 4] = ["argsHash", "arguments_hash", "hash_before", "request_fingerprint"];
-/// Members of events that hold arguments, or tell whether something was redacted in them.
+/// Members of events with arguments, or that reveal whether something was redacted in them.
 const ARGUMENTS: [&str; 5] = ["effective", "hash_after", "inputs", "parameters", "parameters_summary"];
-/// Members of events that name the call.
+/// Members of events with the id of the call.
 const CALLS: [&str; 2] = ["callId", "invocation_id"];
 
-/// The recorded parameters as their caller sees them, under the names that the tool declares. Another name may be a guess
-/// itself: all of those together leave one mark that says that something is not shown.
+/// The recorded parameters as their caller sees them, under the names that the tool declares. Another name may be a
+/// guess itself: all of those are replaced by one marker.
 pub fn short_parameters(parameters: &Map<String, Value>, is_declared: impl Fn(&str) -> bool) -> Map<String, Value> {
     let shown = |value: &Value| match value {
         Value::Null | Value::Bool(_) => value.clone(),
@@ -40,7 +40,7 @@ pub fn short_parameters(parameters: &Map<String, Value>, is_declared: impl Fn(&s
 pub struct Blinding(hmac::Key);
 
 impl Blinding {
-    /// With a key that follows from the one that signs the log, so that all replicas show the same.
+    /// Derives the key from the one that signs the log, so that all replicas show the same.
     pub fn new(key: &SigningKey) -> Self {
         let root = hmac::Key::new(hmac::HMAC_SHA256, key.expose_seed());
         let derived = hmac::sign(&root, b"toolgate: hashes of arguments as callers see them");

@@ -1,7 +1,7 @@
-//! Canonical JSON: one value has exactly one text, and two numbers never share one. It is RFC 8785, except that an
-//! integer of 64 bits keeps all its digits; the RFC would round it to a double beyond 2^53, and one hash would stand for
-//! two accounts. Whatever is hashed or signed is written by this module: values by [`write_canonical`], types with serde by
-//! a serializer that writes the same text.
+//! Canonical JSON: one value has exactly one text, and two numbers never share one. It is RFC 8785, except that a
+//! 64-bit integer keeps all its digits; the RFC would round it to a double beyond 2^53, and one hash would stand for
+//! two accounts. Everything that is hashed or signed is written by this module: values by [`write_canonical`], types
+//! with serde by a serializer that writes the same text.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ pub fn to_canonical_string(value: &Value) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Writes the canonical text of a value behind what `out` already holds.
+/// Appends the canonical text of a value to `out`.
 pub fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
@@ -51,7 +51,7 @@ pub fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a JSON string, quoted, escaping no more than RFC 8785 asks for.
+/// Writes a JSON string, quoted, escaping no more than RFC 8785 requires.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text.as_bytes();
@@ -66,10 +66,10 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Writes an object of these members, whatever order they come in. The names must differ.
+/// Writes an object of these members, in any input order. The names must be unique.
 pub(crate) fn write_members<'a>(members: impl Iterator<Item = (&'a str, &'a Value)>, out: &mut Vec<u8>) {
     let mut members: Vec<(&str, &Value)> = members.collect();
-    // Names are ordered by their UTF-16 form. For ASCII that is the order of the bytes, which is much cheaper to find.
+    // Names are ordered by their UTF-16 form. For ASCII that is the byte order, which is much cheaper.
     if members.iter().all(|(name, _)| name.is_ascii()) {
         members.sort_unstable_by_key(|&(name, _)| name);
     } else {
@@ -87,11 +87,11 @@ pub(crate) fn write_members<'a>(members: impl Iterator<Item = (&'a str, &'a Valu
     out.push(b'}');
 }
 
-/// Where the first byte stands that must be escaped. Most texts have none: eight bytes are looked at together.
+/// The position of the first byte that must be escaped. Most texts have none: eight bytes are checked at a time.
 fn first_escaped(text: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHEST: u64 = u64::from_ne_bytes([0x80; 8]);
-    // Has the highest bit of each byte set that is less than this one; both of ASCII.
+    // Sets the highest bit of each byte that is less than the limit; both are ASCII.
     let any_below = |bytes: u64, limit: u8| bytes.wrapping_sub(ONES * u64::from(limit)) & !bytes & HIGHEST;
     let any_equal = |bytes: u64, wanted: u8| any_below(bytes ^ (ONES * u64::from(wanted)), 1);
     let (chunks, _) = text.as_chunks::<8>();

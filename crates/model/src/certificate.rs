@@ -1,5 +1,5 @@
-//! Client certificates as identities. A certificate with a SPIFFE id is known by it, every other one by its SHA-256; the
-//! subject is never read, because CAs disagree about what it means.
+//! Client certificates as identities. A certificate with a SPIFFE id is identified by it, every other one by its
+//! SHA-256; the subject is never read, because CAs disagree about its meaning.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use aws_lc_rs::digest;
 use crate::id::KeyId;
 use crate::key::KeyDigest;
 
-/// The longest SPIFFE id, and the longest trust domain, that the standard allows.
+/// The maximum length of a SPIFFE id and of a trust domain by the standard.
 const MAX_ID: usize = 2048;
 const MAX_TRUST_DOMAIN: usize = 255;
 
-/// What a client certificate is known by.
+/// The identity of a client certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CertificateName {
     /// The workload that it was issued to. Renewed certificates keep it.
     SpiffeId(SpiffeId),
-    /// Just this certificate.
+    /// Exactly this certificate.
     Sha256(Fingerprint),
 }
 
-/// `spiffe://TRUST-DOMAIN/PATH`, in the one spelling that the standard allows.
+/// `spiffe://TRUST-DOMAIN/PATH`, in the only spelling that the standard allows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct SpiffeId(String);
@@ -32,8 +32,8 @@ pub struct SpiffeId(String);
 pub struct Fingerprint([u8; 32]);
 
 impl CertificateName {
-    /// The name of a certificate in DER with these URIs among its subject alternative names. The standard wants exactly
-    /// one URI; where there are several, none of them is believed.
+    /// The name of a certificate in DER with these URIs among its subject alternative names. The standard requires
+    /// exactly one URI; if there are several, none is used.
     pub fn of<'a>(der: &[u8], uris: impl IntoIterator<Item = &'a str>) -> Self {
         let mut uris = uris.into_iter();
         if let (Some(uri), None) = (uris.next(), uris.next())
@@ -68,33 +68,37 @@ impl fmt::Display for CertificateName {
 }
 
 impl SpiffeId {
-    /// Reads an id; the reason says what is wrong with it.
+    /// Parses an id; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.len() > MAX_ID {
-            return Err("a SPIFFE id has at most 2048 bytes");
+            return Err("a SPIFFE id must not exceed 2048 bytes");
         }
-        let rest = text.strip_prefix("spiffe://").ok_or("a SPIFFE id begins with `spiffe://`")?;
+        let rest = text.strip_prefix("spiffe://").ok_or("a SPIFFE id must begin with `spiffe://`")?;
         let (trust_domain, path) = rest.split_once('/').unwrap_or((rest, ""));
         let domain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
         if trust_domain.is_empty() || trust_domain.len() > MAX_TRUST_DOMAIN || !trust_domain.bytes().all(domain) {
-            return Err("the trust domain of a SPIFFE id is lower-case letters, digits, dots, dashes and underscores");
+            return Err(
+                "the trust domain of a SPIFFE id must consist of lower-case letters, digits, dots, dashes and underscores",
+            );
         }
         if path.is_empty() {
-            return Err("a SPIFFE id of a workload has a path, as in `spiffe://example.org/billing`");
+            return Err("a SPIFFE id must have a path, for example `spiffe://example.org/billing`");
         }
         let letter = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
         let segment = |segment: &str| !matches!(segment, "" | "." | "..") && segment.bytes().all(letter);
         if !path.split('/').all(segment) {
-            return Err("each segment of the path of a SPIFFE id is letters, digits, dots, dashes and underscores");
+            return Err(
+                "each path segment of a SPIFFE id must consist of letters, digits, dots, dashes and underscores",
+            );
         }
         Ok(Self(text.to_owned()))
     }
 }
 
 impl Fingerprint {
-    /// Reads 64 hexadecimal digits, with or without colons between the bytes.
+    /// Parses 64 hexadecimal digits, with or without colons between the bytes.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        const WRONG: &str = "give the SHA-256 of the certificate as 64 hexadecimal digits, as `openssl x509 -fingerprint -sha256` prints it";
+        const WRONG: &str = "the SHA-256 of a certificate must be 64 hexadecimal digits, as printed by `openssl x509 -fingerprint -sha256`";
         let mut bytes = [0; 32];
         let digits: String = text.split(':').collect();
         if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -129,7 +133,7 @@ impl<'de> serde::Deserialize<'de> for Fingerprint {
     }
 }
 
-/// The digest of an ended key whose certificate was registered again: nothing that can be presented has it.
+/// The digest of a revoked key whose certificate was registered again: nothing that can be presented has it.
 pub fn released_digest(key: KeyId) -> KeyDigest {
     sha256(&[b"\xffreleased\0", key.to_string().as_bytes()])
 }

@@ -15,38 +15,32 @@ use crate::time::Timestamp;
 
 pub use key::{KEY_NAME, KeyError, PublicKey, SigningKey};
 
-/// What the first line of a head begins with, before the tenant.
+/// The beginning of the first line of a head, before the tenant.
 const ORIGIN_PREFIX: &str = "toolgate/";
-/// What every line with a signature begins with.
+/// The beginning of every line with a signature.
 const SIGNATURE_PREFIX: &str = "\u{2014} ";
 
 /// The state of one tenant's log at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeHead {
-    /// Whose log.
     pub tenant: TenantId,
-    /// How many events it has.
+    /// The number of events.
     pub size: u64,
     /// The root of the tree over them.
     pub root: Hash,
-    /// When that was so.
     pub time: Timestamp,
 }
 
-/// Why a head is not believed.
+/// Why a head is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CheckpointError {
-    /// Not a signed note, or not about a log of Toolgate.
-    #[error("the signed head is not in the form of a toolgate checkpoint; take it unchanged from toolgate")]
+    #[error("the signed head is not a toolgate checkpoint; copy it unchanged from toolgate")]
     Malformed,
-    /// Signed, if at all, by someone else.
-    #[error("the signed head bears no signature of this public key; use the key of the toolgate that signed it")]
+    #[error("the signed head has no signature of this public key; use the key of the gate that signed it")]
     OtherKey,
-    /// The signature does not belong to this text.
-    #[error("the signature of the head is wrong: the head was changed after it was signed")]
+    #[error("the signature of the head is invalid: the head was changed after it was signed")]
     Signature,
-    /// The cryptographic library could not sign.
-    #[error("the head could not be signed; try again, and replace the audit key if that does not help")]
+    #[error("could not sign the head; try again, and replace the audit key if that fails")]
     Signing,
 }
 
@@ -64,12 +58,12 @@ impl TreeHead {
             root: Hash::parse(lines.next()?).ok()?,
             time: Timestamp::parse(lines.next()?).ok()?,
         };
-        // One head has one text: no leading zeros, other spellings of the time, or lines that are not understood.
+        // One head has one text: no leading zeros, other spellings of the time, or unknown lines.
         (head.to_text() == text).then_some(head)
     }
 }
 
-/// Signs a head: the whole text of the signed note.
+/// Signs a head and returns the text of the signed note.
 pub fn sign(head: &TreeHead, key: &SigningKey) -> Result<String, CheckpointError> {
     let text = head.to_text();
     let mut blob = key.public_key().hint().to_vec();
@@ -77,7 +71,7 @@ pub fn sign(head: &TreeHead, key: &SigningKey) -> Result<String, CheckpointError
     Ok(format!("{text}\n{SIGNATURE_PREFIX}{KEY_NAME} {}\n", STANDARD.encode(blob)))
 }
 
-/// Checks a signed note against a key that is trusted, and reads the head. Signatures of others (witnesses) are let be.
+/// Checks a signed note against a trusted key and parses the head. Signatures of others (witnesses) are ignored.
 pub fn verify(note: &str, key: &PublicKey) -> Result<TreeHead, CheckpointError> {
     let (body, signatures) = note.rsplit_once("\n\n").ok_or(CheckpointError::Malformed)?;
     let text = format!("{body}\n");

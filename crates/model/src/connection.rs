@@ -1,5 +1,5 @@
-//! How a service is reached, as the metadata of its credential says: where it is, which tools it has, how the
-//! credential is presented. This is the way of the protocol's reference; a registered service can say most of it too.
+//! How a service is reached, from the metadata of its credential: its URL, its tools and how the credential is
+//! presented. This is the format of the protocol's reference; a registered service can define most of it too.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,56 +22,50 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-/// How long a call may take when nothing else is said.
+/// The default timeout of a call.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a credential's metadata says about its service.
+/// The connection settings in a credential's metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Connection {
-    /// What carries calls out; without one the credential's auth type decides.
+    /// What executes calls; by default the auth type decides.
     pub adapter: Option<AdapterName>,
-    /// Where the service is.
     pub base_url: Option<BaseUrl>,
     /// The tools that are not called in the default way.
     pub endpoints: BTreeMap<ToolName, HttpMapping>,
-    /// How the credential is presented; without it the auth type decides.
+    /// How the credential is presented; by default the auth type decides.
     pub auth: Option<AuthPlacement>,
-    /// How long a call may take.
     pub timeout: Duration,
-    /// Which hosts may be reached with this credential.
+    /// The hosts that may be reached with this credential.
     pub allowed_hosts: Option<HostSet>,
     /// Where tokens are renewed.
     pub token: Option<TokenEndpoint>,
-    /// Certificates (PEM) that are trusted in place of the usual ones.
+    /// Certificates (PEM) that are trusted instead of the default ones.
     pub ca_certificate: Option<String>,
     /// The version of the registered service that this credential is for.
     pub service_version: Option<ServiceVersion>,
 }
 
-/// What carries out a call.
+/// What executes a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AdapterName {
     /// HTTP requests with a token that is renewed.
     OAuth2,
     /// HTTP requests with a fixed credential.
     Rest,
-    /// Signed messages to one address.
+    /// Signed messages to one URL.
     Webhook,
 }
 
-/// Where in a request the credential stands.
+/// Where the credential is put in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthPlacement {
-    /// In a header.
     Header {
-        /// Its name.
         name: String,
-        /// What stands before the credential, with one blank between them. Without it the auth type decides.
+        /// What precedes the credential, separated by one blank. By default the auth type decides.
         prefix: Option<String>,
     },
-    /// In the query.
     Query {
-        /// The name of the parameter.
         name: String,
     },
     /// Nowhere: the service needs none.
@@ -81,11 +75,10 @@ pub enum AuthPlacement {
 /// Where and how tokens are renewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenEndpoint {
-    /// The address.
     pub url: Url,
-    /// What is exchanged; without it whatever the material has.
+    /// What is exchanged; by default whatever the material has.
     pub grant_type: Option<TokenGrantType>,
-    /// The scope to ask for.
+    /// The scope to request.
     pub scope: Option<String>,
 }
 
@@ -94,18 +87,17 @@ pub struct TokenEndpoint {
 pub enum TokenGrantType {
     /// Client id and secret.
     ClientCredentials,
-    /// A refresh token.
     RefreshToken,
 }
 
 impl Connection {
-    /// How this tool is called: as its endpoint says, else by POST to `/{tool}`, the parameters in a JSON body.
+    /// How this tool is called: by its endpoint, otherwise by POST to `/{tool}` with the parameters in a JSON body.
     pub fn endpoint(&self, tool: &ToolName) -> HttpMapping {
         self.endpoints.get(tool).cloned().unwrap_or_else(|| default_endpoint(tool))
     }
 
     /// The tools that this credential defines by itself: one for every endpoint and every scope, each under the scope
-    /// of its own name. None without an address to call them at.
+    /// of its own name. None without a base URL.
     pub fn implicit_tools(&self, scopes_available: &ScopeSet) -> BTreeMap<ToolName, ToolDefinition> {
         if self.base_url.is_none() || self.service_version.is_some() {
             return BTreeMap::new();
@@ -122,7 +114,7 @@ impl Connection {
 }
 
 impl AdapterName {
-    /// As it is shown.
+    /// The displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OAuth2 => "oauth2",
@@ -133,8 +125,9 @@ impl AdapterName {
 }
 
 impl AuthPlacement {
-    /// Whether a request already has something where the credential belongs, by any spelling that some server takes for
-    /// the same. Such a request must not be sent: the service could read the agent's value in place of the credential.
+    /// Whether a request already has something in the place of the credential, in any spelling that some server treats
+    /// as the same. Such a request must not be sent: the service could read the agent's value instead of the
+    /// credential.
     pub fn is_taken_in(&self, request: &RenderedRequest) -> bool {
         match self {
             Self::Header { name, .. } => {

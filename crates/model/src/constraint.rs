@@ -1,8 +1,8 @@
 //! Constraints on a grant: limits that Toolgate stores only because it enforces them.
 //!
-//! Every kind of constraint has an order, *narrower or equal*, and a meet: the constraint that permits nothing but what
-//! both sides permit. A delegated grant must state nothing wider than its source, and what it can do is the meet of its
-//! whole lineage, so authority only narrows even where a check was missed.
+//! Every kind of constraint has an order, *narrower or equal*, and a meet: the constraint that permits exactly what
+//! both sides permit. A delegated grant must not be wider than its source, and its authority is the meet of its whole
+//! lineage, so authority only narrows even if a check was missed.
 
 use std::collections::BTreeMap;
 
@@ -31,46 +31,44 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-/// The operational limits of one grant. A kind that is absent limits nothing by itself.
+/// The limits of one grant. An absent kind adds no limit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Constraints {
     /// Calls in any hour.
     pub max_invocations_per_hour: Option<u64>,
-    /// What one call may cost by the registry's estimate.
+    /// The maximum cost of one call by the registry's estimate.
     pub max_cost_per_invocation: Option<Cost>,
-    /// What parameters, where present, must look like.
+    /// What parameters must match if present.
     pub allowed_parameters: BTreeMap<ParameterPath, ParameterRule>,
-    /// What parameters must not look like.
+    /// What parameters must not match.
     pub denied_parameters: BTreeMap<ParameterPath, Denial>,
-    /// From where the agent may call.
+    /// The networks that the agent may call from.
     pub ip_allowlist: Option<NetworkSet>,
-    /// Which hosts a call may reach; narrows what the credential allows, never replaces it.
+    /// The hosts that a call may reach; narrows what the credential allows, never replaces it.
     pub allowed_hosts: Option<HostSet>,
 }
 
-/// A constraint that cannot be understood or stored.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{path}` {reason}")]
 pub struct ConstraintError {
-    /// Where, from `constraints` down.
+    /// The path, from `constraints` down.
     pub path: String,
     /// What is wrong and what to write instead.
     pub reason: String,
 }
 
-/// A delegated constraint that reaches beyond its source.
+/// A delegated constraint that is wider than its source.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{path}` {reason}")]
 pub struct Widening {
-    /// Which constraint.
     pub path: String,
     /// What the source allows.
     pub reason: String,
 }
 
 impl Constraints {
-    /// The first constraint of these that would permit something which `source` does not. A kind that these leave open
-    /// is no widening: it is inherited.
+    /// The first constraint that permits something that `source` does not. An absent kind is not a widening: it is
+    /// inherited.
     pub fn first_widening(&self, source: &Self) -> Option<Widening> {
         at_most("constraints.max_invocations_per_hour", self.max_invocations_per_hour, source.max_invocations_per_hour)
             .or_else(|| {
@@ -95,7 +93,7 @@ impl Constraints {
             .or_else(|| both(&self.allowed_hosts, &source.allowed_hosts, "allowed_hosts", HostSet::widening))
     }
 
-    /// What both these and `other` permit.
+    /// What both permit.
     pub fn meet(&self, other: &Self) -> Self {
         Self {
             max_invocations_per_hour: smaller(self.max_invocations_per_hour, other.max_invocations_per_hour),
@@ -107,8 +105,8 @@ impl Constraints {
         }
     }
 
-    /// The first rule that these parameters break: what is allowed first, then what is denied. `schema` is that of the
-    /// tool, which compiles; it says which names are parameters of their own, and which parameters are lists.
+    /// The first rule that these parameters violate: allow rules first, then deny rules. `schema` is that of the tool,
+    /// which compiles; it defines which names are parameters of their own, and which parameters are lists.
     pub fn check_parameters(&self, parameters: &Value, schema: Option<&Value>) -> Result<(), Violation> {
         if self.allowed_parameters.is_empty() && self.denied_parameters.is_empty() {
             return Ok(());
@@ -128,7 +126,7 @@ fn at_most<T: PartialOrd + std::fmt::Display>(path: &str, own: Option<T>, source
     match (own, source) {
         (Some(own), Some(source)) if own > source => Some(Widening {
             path: path.to_owned(),
-            reason: format!("is {own}, and the source grant allows at most {source}"),
+            reason: format!("is {own}; the source grant allows at most {source}"),
         }),
         _ => None,
     }

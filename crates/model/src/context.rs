@@ -1,31 +1,28 @@
-//! What a grant is bound to: an intent, a plan, a task, or nothing.
+//! The context of a grant: an intent, a plan, a task, or none.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::identifiers;
 
 identifiers! {
-    /// The id of an intent, plan or task, as the coordination protocol gives it.
+    /// The id of an intent, plan or task, as assigned by the coordination protocol.
     ContextId;
 }
 
-/// The binding of a grant, or the setting of a call. A part that is absent binds nothing.
+/// The context that a grant is bound to, or that a call is made in. An absent part binds nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantContext {
-    /// The intent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_id: Option<ContextId>,
-    /// The plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_id: Option<ContextId>,
-    /// The task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<ContextId>,
 }
 
 impl GrantContext {
-    /// The first part that is bound to something else than in `source`.
+    /// The first part that is bound to another value than in `source`.
     pub fn first_widening(&self, source: &Self) -> Option<&'static str> {
         let differs = |own: &Option<ContextId>, source: &Option<ContextId>| matches!((own, source), (Some(own), Some(source)) if own != source);
         [
@@ -37,7 +34,7 @@ impl GrantContext {
         .find_map(|(part, widens)| widens.then_some(part))
     }
 
-    /// These bindings, and those of `source` where these leave a part open.
+    /// These bindings, completed by those of `source`.
     pub fn within(&self, source: &Self) -> Self {
         Self {
             intent_id: self.intent_id.clone().or_else(|| source.intent_id.clone()),

@@ -21,24 +21,19 @@ identifiers! {
 }
 
 impl ServiceName {
-    /// The full name of one of its tools (`stripe.charges.read`).
+    /// The qualified name of one of its tools (`stripe.charges.read`).
     pub fn with_tool(&self, tool: &str) -> String {
         [self.as_str(), ".", tool].concat()
     }
 }
 
-/// A vault as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vault {
-    /// Its id.
     pub id: VaultId,
-    /// Whose it is.
     pub tenant: TenantId,
     /// The user or organisation that owns it.
     pub owner: PrincipalId,
-    /// What people call it.
     pub name: Line,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
@@ -59,10 +54,10 @@ pub enum AuthType {
     /// Client id and secret that are exchanged for a token.
     #[serde(rename = "oauth2_client_credentials")]
     OAuth2ClientCredentials,
-    /// An access token, perhaps with a refresh token.
+    /// An access token, optionally with a refresh token.
     #[serde(rename = "oauth2_token")]
     OAuth2Token,
-    /// A secret that signs what is sent.
+    /// A secret that signs outgoing messages.
     Webhook,
 }
 
@@ -78,7 +73,7 @@ impl AuthType {
         Self::Webhook,
     ];
 
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ApiKey => "api_key",
@@ -92,59 +87,48 @@ impl AuthType {
         }
     }
 
-    /// Reads [`AuthType::as_str`] back.
+    /// Parses [`AuthType::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
-/// Where a credential stands in its lifecycle.
+/// The state of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialStatus {
-    /// Usable.
     Active,
-    /// Its time is over; fresh material makes it active again.
+    /// Its time is over; new material makes it active again.
     Expired,
-    /// Ended for good; its material is destroyed.
+    /// Final; its material is destroyed.
     Revoked,
 }
 
-/// A credential as it is kept, without its material.
+/// A credential without its material.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Credential {
-    /// Its id.
     pub id: CredentialId,
-    /// Whose it is.
     pub tenant: TenantId,
-    /// The vault that holds it.
     pub vault: VaultId,
-    /// The service it opens.
     pub service: ServiceName,
-    /// What people call it.
     pub label: Line,
-    /// How it authenticates.
     pub auth_type: AuthType,
     /// What it can do at the service.
     pub scopes_available: ScopeSet,
-    /// Everything else that is known and may be shown.
+    /// Other data, which may be shown.
     pub metadata: Map<String, Value>,
-    /// The version of the material, counted from one; zero while there is none.
+    /// The version of the material, counted from 1; 0 while there is none.
     pub version: u32,
     /// The names of the sealed fields.
     pub material_fields: Vec<String>,
-    /// When it was made.
     pub created_at: Timestamp,
     /// When its material was last replaced.
     pub rotated_at: Timestamp,
-    /// When it ends.
     pub expires_at: Option<Timestamp>,
-    /// When it was ended for good.
     pub revoked_at: Option<Timestamp>,
 }
 
 impl Credential {
-    /// Where it stands.
     pub fn status(&self, now: Timestamp) -> CredentialStatus {
         if self.revoked_at.is_some() {
             CredentialStatus::Revoked

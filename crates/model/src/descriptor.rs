@@ -1,5 +1,5 @@
-//! What the catalog says of a tool (RFC 0078 §C): where it comes from, what it takes, what it needs and how dangerous it
-//! is. Closed, free of secrets, and made only in ways that keep the rule on exec.
+//! The description of a tool in the catalog (RFC 0078 §C): its source, its arguments, its requirements and its safety
+//! tier. Closed, free of secrets, and constructed only in ways that keep the rule on exec.
 
 use std::collections::BTreeSet;
 
@@ -26,49 +26,44 @@ mod tests;
 
 /// A tool as the catalog describes it.
 ///
-/// INVARIANT: a tool of tier exec comes from a host extension, and the id's scope is that of the source.
+/// INVARIANT: a tool of tier exec comes from a host extension, and the scope of the id is that of the source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct ToolDescriptor(DescriptorFields);
 
-/// The members of a descriptor, in the order in which they are written. What is `None` is left out.
+/// The members of a descriptor, in the order in which they are written. `None` is omitted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DescriptorFields {
-    /// Its id.
     pub tool_id: ToolId,
-    /// Where it comes from.
     pub source: SourceKind,
-    /// What people call it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<Line>,
-    /// What it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What the arguments must look like: JSON Schema 2020-12.
+    /// The JSON Schema (2020-12) of the arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
-    /// What the result looks like: JSON Schema 2020-12.
+    /// The JSON Schema (2020-12) of the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     /// What the caller must hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<ToolAuth>,
-    /// How it reaches the network.
+    /// How it accesses the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub egress: Option<Egress>,
-    /// Whether a person must approve a call.
+    /// Whether a call needs approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalNeed>,
-    /// What happens when a call is made again.
+    /// The effect of a repeated call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay_policy: Option<ReplayPolicy>,
-    /// How dangerous it is.
     pub safety_tier: SafetyTier,
-    /// What a call costs, roughly.
+    /// The approximate cost of a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_hint: Option<Hint>,
-    /// How long a call takes, roughly.
+    /// The approximate duration of a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_hint: Option<Hint>,
 }
@@ -80,47 +75,23 @@ pub struct ToolAuth {
     /// All of these scopes.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub scopes: BTreeSet<RequiredScope>,
-    /// Whether a credential is needed. Which one is never said.
+    /// Whether a credential is needed. Which one is never shown.
     pub credential_ref: bool,
 }
 
-/// A descriptor that must not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DescriptorError {
-    /// Commands of the caller's choice, vouched for by the protocol.
-    #[error("`{tool}` is of tier exec, which only a tool of source host-extension may be; it has source {from}")]
-    Exec {
-        /// The tool.
-        tool: ToolId,
-        /// Where it comes from.
-        from: SourceKind,
-    },
-    /// An id that belongs to another source.
-    #[error("`{tool}` cannot be the id of a tool of source {from}")]
-    Id {
-        /// The id.
-        tool: ToolId,
-        /// Where it comes from.
-        from: SourceKind,
-    },
-    /// A service that is none of the kinds that definitions describe.
-    #[error("a service definition describes tools of source connector, host-extension or mcp, not {from}")]
-    Service {
-        /// What was asked for.
-        from: SourceKind,
-    },
-    /// Arguments and results have schemas, which are objects.
+    #[error("`{tool}` has tier exec, which requires source host-extension; it has source {from}")]
+    Exec { tool: ToolId, from: SourceKind },
+    #[error("`{tool}` is not a valid tool id for source {from}")]
+    Id { tool: ToolId, from: SourceKind },
+    #[error("a service definition must have source connector, host-extension or mcp, not {from}")]
+    Service { from: SourceKind },
     #[error("the {member} of `{tool}` must be an object")]
-    Schema {
-        /// The tool.
-        tool: ToolId,
-        /// Which of the two schemas.
-        member: &'static str,
-    },
+    Schema { tool: ToolId, member: &'static str },
 }
 
 impl ToolDescriptor {
-    /// A descriptor with these members.
     pub fn new(fields: DescriptorFields) -> Result<Self, DescriptorError> {
         let (tool, from) = (&fields.tool_id, fields.source);
         if fields.safety_tier == SafetyTier::Exec && from != SourceKind::HostExtension {
@@ -137,8 +108,8 @@ impl ToolDescriptor {
         Ok(Self(fields))
     }
 
-    /// The descriptor of a tool that a service definition has. What the definition does not declare is not guessed to be
-    /// harmless: the tier is write then, and the egress goes through the gate, as every call to a service does.
+    /// The descriptor of a tool in a service definition. Undeclared properties are not assumed to be harmless: the tier
+    /// defaults to write, and the egress to the gate, as for every call to a service.
     pub fn of_connector(
         service: &ServiceName,
         source: SourceKind,
@@ -168,7 +139,6 @@ impl ToolDescriptor {
         })
     }
 
-    /// Its members.
     pub fn fields(&self) -> &DescriptorFields {
         &self.0
     }
@@ -178,12 +148,12 @@ impl ToolDescriptor {
         CompactDescriptor::of(&self.0)
     }
 
-    /// What every descriptor looks like: a JSON Schema, closed, with the rule on exec.
+    /// The JSON Schema of descriptors: closed, with the rule on exec.
     pub fn schema() -> Value {
         schema::of_descriptor()
     }
 
-    /// What every compact descriptor looks like.
+    /// The JSON Schema of compact descriptors.
     pub fn compact_schema() -> Value {
         schema::of_compact_descriptor()
     }

@@ -1,5 +1,5 @@
-//! Events of the audit log: an envelope and a typed payload, written as canonical JSON so that it can be hashed, and read
-//! back through the same types. The names of members are those of RFC-0014 and OpenWOP where these have them.
+//! Events of the audit log: an envelope and a typed payload, written as canonical JSON so that it can be hashed, and
+//! read back through the same types. The names of members are those of RFC-0014 and OpenWOP if these define them.
 //!
 //! INVARIANT: the bytes of an event never change once a release has written it; `tests/golden.jsonl` has one of each.
 
@@ -53,12 +53,11 @@ mod vault;
 #[cfg(test)]
 mod tests;
 
-/// One line of the audit log, before it has its place in the sequence.
+/// One entry of the audit log, before it has its sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub id: EventId,
     pub tenant: TenantId,
-    /// Who did it.
     pub actor: PrincipalId,
     /// The agent that it concerns.
     pub agent: Option<PrincipalId>,
@@ -70,7 +69,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// The event as it is hashed, stored and shown: canonical JSON without the sequence, which is its place in the log.
+    /// The event as it is hashed, stored and shown: canonical JSON without the sequence, which is its position in the
+    /// log.
     pub fn to_canonical(&self) -> Result<Vec<u8>, CanonicalError> {
         let mut out = Vec::with_capacity(1024);
         self.write_canonical(&mut out)?;

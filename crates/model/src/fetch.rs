@@ -1,5 +1,5 @@
-//! The guarded fetch (OpenWOP RFC 0076 §B): a request as the caller wrote it, without any credential. Where it may go is
-//! decided where the connection is made; here only what it may look like.
+//! The guarded fetch (OpenWOP RFC 0076 §B): a request as the caller wrote it, without any credential. The connector
+//! decides where it may go; this checks only its form.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -7,13 +7,13 @@ use thiserror::Error;
 use crate::connection::parse_address;
 use crate::service::{HttpMethod, RenderedBody, RenderedRequest, check_fetch_header, check_header_value};
 
-/// Parameters that make no request.
+/// Invalid parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{parameter}` {reason}")]
 pub struct FetchError {
     parameter: String,
     reason: String,
-    /// Whether it asks for another protocol on the connection.
+    /// Whether it requests a protocol upgrade.
     upgrade: bool,
 }
 
@@ -22,24 +22,24 @@ impl FetchError {
         Self { parameter: parameter.into(), reason: reason.into(), upgrade: false }
     }
 
-    /// The parameter that is wrong.
+    /// The invalid parameter.
     pub fn parameter(&self) -> &str {
         &self.parameter
     }
 
-    /// Whether it asks for another protocol on the connection.
+    /// Whether it requests a protocol upgrade.
     pub fn is_upgrade(&self) -> bool {
         self.upgrade
     }
 }
 
-/// The request that these parameters describe: `url`, and perhaps `method`, `headers` and `body`.
+/// The request of these parameters: `url`, and optionally `method`, `headers` and `body`.
 pub fn request(parameters: &Value) -> Result<RenderedRequest, FetchError> {
     let text = |name: &str| parameters.get(name).and_then(Value::as_str);
     let url = text("url").ok_or_else(|| FetchError::new("url", "is missing"))?;
     let url = parse_address(url).map_err(|reason| FetchError::new("url", reason))?;
     let method = HttpMethod::parse(text("method").unwrap_or("GET"));
-    let method = method.ok_or_else(|| FetchError::new("method", "is no method that can be sent"))?;
+    let method = method.ok_or_else(|| FetchError::new("method", "is not a supported method"))?;
     let nothing = Map::new();
     let given = parameters.get("headers").and_then(Value::as_object).unwrap_or(&nothing);
     let mut content_type = None;
@@ -48,7 +48,7 @@ pub fn request(parameters: &Value) -> Result<RenderedRequest, FetchError> {
         let value = value.as_str().unwrap_or_default();
         check_header(name, value)?;
         if headers.iter().any(|(other, _)| crate::service::is_same_header(other, name)) {
-            return Err(FetchError::new(format!("headers.{name}"), "is given more than once"));
+            return Err(FetchError::new(format!("headers.{name}"), "is a duplicate header"));
         }
         if name.eq_ignore_ascii_case("content-type") {
             content_type = Some(value.to_owned());
@@ -65,7 +65,7 @@ pub fn request(parameters: &Value) -> Result<RenderedRequest, FetchError> {
             bytes: body.as_bytes().to_vec(),
         }),
         None if content_type.is_some() => {
-            return Err(FetchError::new("headers.Content-Type", "stands without a `body`; leave it out"));
+            return Err(FetchError::new("headers.Content-Type", "requires a `body`; remove it"));
         }
         None => None,
     };
@@ -80,7 +80,7 @@ fn check_header(name: &str, value: &str) -> Result<(), FetchError> {
     if of_upgrade {
         return Err(FetchError {
             upgrade: true,
-            ..wrong("asks for another protocol; a fetch does not upgrade".to_owned())
+            ..wrong("requests a protocol upgrade, which a fetch does not support".to_owned())
         });
     }
     if !name.eq_ignore_ascii_case("content-type") {

@@ -1,4 +1,4 @@
-//! Grants: the authority of one agent over some scopes of one credential, and how it narrows as it is delegated.
+//! Grants: the authority of one agent over some scopes of one credential, and how it narrows by delegation.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -13,14 +13,13 @@ use crate::time::Timestamp;
 /// How many levels further a grant may be delegated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DelegationDepth {
-    /// This many; zero means not at all.
+    /// Zero means not at all.
     Limited(u32),
-    /// Any number.
     Unlimited,
 }
 
 impl DelegationDepth {
-    /// The depth of a grant delegated from one of this depth; `None` where there is none left.
+    /// The depth of a grant delegated from one of this depth; `None` if none is left.
     pub fn below(self) -> Option<Self> {
         match self {
             Self::Limited(0) => None,
@@ -29,7 +28,7 @@ impl DelegationDepth {
         }
     }
 
-    /// Whether this goes no deeper than `other`.
+    /// Whether this is no deeper than `other`.
     pub fn is_within(self, other: Self) -> bool {
         match (self, other) {
             (_, Self::Unlimited) => true,
@@ -38,7 +37,7 @@ impl DelegationDepth {
         }
     }
 
-    /// As JSON and as it is stored: a number, or `null` for unlimited.
+    /// The JSON and stored form: a number, or `null` for unlimited.
     pub fn to_option(self) -> Option<u32> {
         match self {
             Self::Limited(depth) => Some(depth),
@@ -46,59 +45,55 @@ impl DelegationDepth {
         }
     }
 
-    /// Reads [`DelegationDepth::to_option`] back.
+    /// Inverse of [`DelegationDepth::to_option`].
     pub fn from_option(depth: Option<u32>) -> Self {
         depth.map_or(Self::Unlimited, Self::Limited)
     }
 }
 
-/// What a grant lets its agent do: as it was stated, or, met along the lineage, in effect.
+/// What a grant lets its agent do: as stated, or, as the meet along the lineage, in effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Authority {
-    /// The scopes of the credential.
+    /// Scopes of the credential.
     pub scopes: ScopeSet,
-    /// The limits.
     pub constraints: Constraints,
-    /// What it is bound to.
     pub context: GrantContext,
     /// Whether it may be delegated at all.
     pub delegatable: bool,
-    /// How much further.
     pub delegation_depth: DelegationDepth,
-    /// Until when; `None` is indefinite.
+    /// `None` is indefinite.
     pub expires_at: Option<Timestamp>,
 }
 
-/// What a delegation asks for. What is left open is inherited from the source.
+/// A requested delegation. Absent parts are inherited from the source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelegationRequest {
     /// The scopes to pass on.
     pub scopes: ScopeSet,
-    /// Further limits.
+    /// Additional limits.
     pub constraints: Constraints,
-    /// A closer binding.
+    /// A narrower context.
     pub context: GrantContext,
-    /// Whether the receiver may delegate in turn; open means as far as the depth allows.
+    /// Whether the receiver may delegate in turn; by default as far as the depth allows.
     pub delegatable: Option<bool>,
     /// A smaller depth than the source leaves.
     pub delegation_depth: Option<DelegationDepth>,
-    /// When it ends; open means with the source, `Some(None)` asks for no end.
+    /// The end; by default that of the source, `Some(None)` requests none.
     pub expires_at: Option<Option<Timestamp>>,
 }
 
-/// Why a delegation would reach beyond its source (RFC-0014 §5.1).
+/// Why a delegation would exceed its source (RFC-0014 §5.1).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DelegationError {
     /// Rule 1.
     #[error("the source grant does not hold {}", list(beyond))]
     Scopes {
-        /// The scopes that are asked for and not held.
+        /// The requested scopes that the source does not have.
         beyond: Vec<Scope>,
         /// The scopes that could be delegated.
         available: Vec<Scope>,
     },
-    /// No scope is left to use.
-    #[error("name at least one scope to delegate")]
+    #[error("`scopes` is empty; delegate at least one scope")]
     NoScopes,
     /// Rule 2.
     #[error("{0}")]
@@ -107,28 +102,22 @@ pub enum DelegationError {
     #[error("the source grant is not delegatable")]
     NotDelegatable,
     /// Rule 4, nothing left.
-    #[error("the source grant's delegation depth is used up")]
+    #[error("the delegation depth of the source grant is exhausted")]
     DepthUsedUp,
     /// Rule 4, more than is left.
-    #[error("`delegation_depth` asks for more levels than the source grant leaves")]
+    #[error("`delegation_depth` exceeds the remaining depth of the source grant")]
     Depth,
     /// Rule 5.
-    #[error("`context.{part}` differs from what the source grant is bound to")]
-    Context {
-        /// Which part.
-        part: &'static str,
-    },
+    #[error("`context.{part}` differs from the context of the source grant")]
+    Context { part: &'static str },
     /// Rule 6.
-    #[error("`expires_at` is after the source grant's {source_expiry}")]
-    Expiry {
-        /// When the source ends.
-        source_expiry: Timestamp,
-    },
+    #[error("`expires_at` is after the expiry of the source grant, {source_expiry}")]
+    Expiry { source_expiry: Timestamp },
 }
 
 impl Authority {
-    /// The authority that a delegation of this one states, or why it may not be. `self` is the source's authority in
-    /// effect, so that one check covers the whole lineage.
+    /// The authority that a delegation of this one states, or why it is not allowed. `self` is the effective authority
+    /// of the source, so that one check covers the whole lineage.
     pub fn delegate(&self, request: DelegationRequest) -> Result<Self, DelegationError> {
         if request.scopes.is_empty() {
             return Err(DelegationError::NoScopes);
@@ -169,8 +158,8 @@ impl Authority {
         })
     }
 
-    /// What remains of this authority inside `source`: the meet of both. Used along the lineage at every use, whatever
-    /// was checked when the grant was made.
+    /// The meet of this authority and `source`. Applied along the lineage at every use, whatever was checked when the
+    /// grant was created.
     pub fn within(&self, source: &Self) -> Self {
         let left = source.delegation_depth.below().filter(|_| source.delegatable);
         let depth = left.map_or(DelegationDepth::Limited(0), |left| {
@@ -190,25 +179,24 @@ impl Authority {
     }
 }
 
-/// Where a grant stands in its lifecycle.
+/// The state of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantStatus {
-    /// Usable, as far as the grant itself goes.
+    /// Usable, as far as the grant itself is concerned.
     Active,
-    /// Its time is over. Terminal.
+    /// Terminal.
     Expired,
-    /// Taken back. Terminal.
+    /// Terminal.
     Revoked,
-    /// Paused until resumed.
+    /// Until resumed.
     Suspended,
 }
 
 impl GrantStatus {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Active, Self::Expired, Self::Revoked, Self::Suspended];
 
-    /// As it is shown and filtered by.
+    /// The form that is shown and filtered by.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -219,46 +207,36 @@ impl GrantStatus {
     }
 }
 
-/// A grant as it is kept. What it says never changes after it was made; only where it stands does.
+/// A grant. Its terms never change after it was created; only its state does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grant {
-    /// Its id.
     pub id: GrantId,
-    /// Whose it is.
     pub tenant: TenantId,
-    /// What it gives access to.
     pub credential: CredentialId,
-    /// The credential's service, for finding it.
+    /// The service of the credential, for lookups.
     pub service: crate::credential::ServiceName,
-    /// Who may use it.
+    /// The agent that may use it.
     pub agent: PrincipalId,
-    /// Who gave it.
     pub granted_by: PrincipalId,
     /// The grant that it was delegated from; `None` for a direct grant.
     pub source: Option<GrantId>,
-    /// How many grants stand above it.
+    /// The number of its ancestors.
     pub level: u32,
-    /// What was stated.
+    /// As stated.
     pub authority: Authority,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// Since when it is paused, and by whom.
     pub suspended: Option<Suspension>,
-    /// When it was taken back.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A pause of a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspension {
-    /// Since when.
     pub at: Timestamp,
-    /// Who paused it.
     pub by: PrincipalId,
 }
 
 impl Grant {
-    /// Where the grant itself stands, its lineage left aside.
+    /// The state of the grant itself, without its lineage.
     pub fn status(&self, now: Timestamp) -> GrantStatus {
         if self.revoked_at.is_some() {
             GrantStatus::Revoked
@@ -272,24 +250,24 @@ impl Grant {
     }
 }
 
-/// A grant together with all that it was delegated from, the direct grant first and the grant itself last.
+/// A grant with all its ancestors, the direct grant first and the grant itself last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lineage {
     ancestors: Vec<Grant>,
     grant: Grant,
 }
 
-/// What a lineage amounts to at one moment.
+/// The status of a lineage at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// The status in effect: a grant below a suspended one is suspended.
+    /// The effective status: a grant below a suspended one is suspended.
     pub status: GrantStatus,
-    /// The grant that decides it: itself, or the highest one that stands in the way.
+    /// The grant that determines it: itself, or the highest ancestor that prevents its use.
     pub decided_by: GrantId,
 }
 
 impl Lineage {
-    /// Puts a lineage together; `None` unless each grant was delegated from the one before, the first from none.
+    /// `None` unless each grant was delegated from the one before, and the first from none.
     pub fn new(ancestors: Vec<Grant>, grant: Grant) -> Option<Self> {
         let mut above: Option<GrantId> = None;
         for own in ancestors.iter().chain([&grant]) {
@@ -306,25 +284,25 @@ impl Lineage {
         &self.grant
     }
 
-    /// What it was delegated from, the direct grant first.
+    /// The ancestors, the direct grant first.
     pub fn ancestors(&self) -> &[Grant] {
         &self.ancestors
     }
 
-    /// What the grant can do in effect: the meet along the lineage.
+    /// The effective authority: the meet along the lineage.
     pub fn effective(&self) -> Authority {
         let mut grants = self.ancestors.iter().chain([&self.grant]);
         let first = grants.next().map_or_else(|| self.grant.authority.clone(), |root| root.authority.clone());
         grants.fold(first, |above, grant| grant.authority.within(&above))
     }
 
-    /// Where the grant stands in effect.
+    /// The effective state.
     pub fn standing(&self, now: Timestamp) -> Standing {
         let own = self.grant.status(now);
         if matches!(own, GrantStatus::Revoked | GrantStatus::Expired) {
             return Standing { status: own, decided_by: self.grant.id };
         }
-        // Revocation weighs more than expiry, expiry more than suspension, whichever grant it befell.
+        // Revocation takes precedence over expiry, and expiry over suspension, whichever grant has it.
         let above = |wanted: GrantStatus| self.ancestors.iter().find(|grant| grant.status(now) == wanted);
         [GrantStatus::Revoked, GrantStatus::Expired, GrantStatus::Suspended]
             .into_iter()

@@ -1,5 +1,5 @@
-//! Guarding: the points at which a guardian is asked, what it is asked about, what it says, and the record of that. No
-//! protocol's shape is in here: dialects read into these and write from them.
+//! Guarding: the hooks at which guardians are asked, the events, the verdicts and the decision record. Independent of
+//! any protocol: dialects convert from and to these types.
 
 pub use self::content::{Content, File, Finding, Part, PartBody};
 pub use self::decision::{Dialect, GuardianRecord, HookDecision, Outcome, TraceIds, WouldBe};

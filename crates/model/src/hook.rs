@@ -1,5 +1,5 @@
-//! Tool hooks (OpenWOP RFC 0064): the pair that every call leaves in the log, content-free, so that whoever follows calls
-//! never needs to see what was in them.
+//! Tool hooks (OpenWOP RFC 0064): the pair of events that every call leaves in the log, content-free, so that consumers
+//! never see the content of calls.
 
 use std::borrow::Cow;
 
@@ -17,22 +17,21 @@ use crate::trace_context::TraceId;
 mod tests;
 
 identifiers! {
-    /// An execution that calls belong to, as whoever runs it names it.
+    /// An execution that calls belong to, named by its runner.
     RunId;
 }
 
-/// The type of [`ToolCalled`] on the wire.
+/// The wire type of [`ToolCalled`].
 pub const CALLED: &str = "agent.toolCalled";
-/// The type of [`ToolReturned`] on the wire.
+/// The wire type of [`ToolReturned`].
 pub const RETURNED: &str = "agent.toolReturned";
-/// Under which agent the calls of those stand who are none.
+/// The agent id for calls of principals that are not agents.
 pub const NO_AGENT: &str = "core.system";
 
 /// How a tool is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
-    /// Over HTTP.
     #[default]
     Http,
     /// Over the Model Context Protocol.
@@ -42,7 +41,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -51,34 +50,33 @@ impl Transport {
         }
     }
 
-    /// Reads [`Transport::as_str`] back.
+    /// Parses [`Transport::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Http, Self::Mcp, Self::Native].into_iter().find(|transport| transport.as_str() == text)
     }
 }
 
-/// What ties the events of a call together.
+/// What links the events of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallTrace {
-    /// The execution that it belongs to; `None` is one of its own.
+    /// The execution that it belongs to; `None` is its own.
     pub run: Option<RunId>,
     /// The multi-step use of a tool that it is part of.
     pub session: Option<SessionId>,
     /// Whether it is made for an agent.
     pub by_agent: bool,
-    /// How the tool is reached.
     pub transport: Transport,
-    /// The distributed trace that the call belongs to. Only its events say so.
+    /// The distributed trace of the call. Recorded only in its events.
     pub trace_id: Option<TraceId>,
 }
 
 impl Invocation {
-    /// The execution that the call belongs to: the one that was named, or the call itself.
+    /// The execution that the call belongs to: the named one, or the call itself.
     pub fn run_id(&self) -> String {
         self.trace.run.as_ref().map_or_else(|| self.id.to_string(), |run| run.as_str().to_owned())
     }
 
-    /// The tool with its service.
+    /// The qualified name.
     pub fn tool_name(&self) -> String {
         match &self.service {
             Some(service) => service.with_tool(&self.tool),
@@ -91,7 +89,7 @@ impl Invocation {
     }
 }
 
-/// An agent as the protocol names it, in three characters at least.
+/// An agent in the form of the protocol, with at least three characters.
 pub fn agent_label(agent: &PrincipalId) -> Cow<'_, str> {
     match agent.as_str() {
         short if short.len() < 3 => Cow::Owned(["agent:", short].concat()),
@@ -103,23 +101,22 @@ pub fn agent_label(agent: &PrincipalId) -> Cow<'_, str> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCalled {
-    /// For which agent.
     pub agent_id: String,
-    /// SHA-256 of the canonical arguments, with every secret redacted before.
+    /// SHA-256 of the canonical arguments after redaction.
     pub args_hash: String,
     pub call_id: InvocationId,
-    /// The arguments, where the tool's logging rule says that they may be kept.
+    /// The arguments, if the tool's logging rule allows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Value>,
-    /// Under whose authority.
+    /// The principal whose authority is used.
     pub principal: PrincipalId,
-    /// The tool with its service.
+    /// The qualified name.
     pub tool_name: String,
     pub transport: Transport,
 }
 
 impl ToolCalled {
-    /// The call that is recorded like this.
+    /// The call of this record.
     pub fn of(invocation: &Invocation, inputs: Option<Value>) -> Self {
         Self {
             agent_id: invocation.attributed_to(),
@@ -133,21 +130,19 @@ impl ToolCalled {
     }
 }
 
-/// How a call came back.
+/// How a call returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnStatus {
-    /// It failed, or it could not be made of what was given.
+    /// It failed, or its arguments were invalid.
     Error,
-    /// It was not allowed.
     Forbidden,
     Ok,
-    /// There were too many.
     RateLimited,
 }
 
 impl ReturnStatus {
-    /// As it is shown.
+    /// The displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -158,37 +153,36 @@ impl ReturnStatus {
     }
 }
 
-/// Why a call failed: no more than the code, and a sentence that says nothing about what was in the call.
+/// Why a call failed: only the code, and a sentence that reveals nothing about the content of the call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturnError {
     pub code: String,
     pub message: String,
 }
 
-/// A call came back, or was not made. Stands inside the event of RFC-0014 that records the same.
+/// A call returned, or was not made. Part of the RFC-0014 event that records the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolReturned {
-    /// For which agent.
     pub agent_id: String,
     pub call_id: InvocationId,
     /// The event of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub causation_id: Option<EventId>,
-    /// How long the tool took, where it was reached at all.
+    /// The duration of the tool, if it was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// INVARIANT: there is one if and only if the status is `error`.
+    /// INVARIANT: present if and only if the status is `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ReturnError>,
     pub status: ReturnStatus,
-    /// The tool with its service.
+    /// The qualified name.
     pub tool_name: String,
     #[serde(default)]
     pub r#type: ReturnedType,
 }
 
-/// The member that says that this is a return: always [`RETURNED`].
+/// The type member of a return: always [`RETURNED`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReturnedType;
 
@@ -205,23 +199,20 @@ impl<'de> Deserialize<'de> for ReturnedType {
 }
 
 impl ToolReturned {
-    /// The call succeeded.
     pub fn ok(invocation: &Invocation, duration_ms: u64) -> Self {
         Self::new(invocation, ReturnStatus::Ok, Some(duration_ms), None)
     }
 
-    /// The call failed, after this time where the tool was reached.
+    /// The call failed, after this time if the tool was reached.
     pub fn error(invocation: &Invocation, code: &str, message: String, duration_ms: Option<u64>) -> Self {
         let error = ReturnError { code: code.to_owned(), message };
         Self::new(invocation, ReturnStatus::Error, duration_ms, Some(error))
     }
 
-    /// The call was not allowed.
     pub fn forbidden(invocation: &Invocation) -> Self {
         Self::new(invocation, ReturnStatus::Forbidden, None, None)
     }
 
-    /// There were too many.
     pub fn rate_limited(invocation: &Invocation) -> Self {
         Self::new(invocation, ReturnStatus::RateLimited, None, None)
     }

@@ -1,7 +1,7 @@
-//! Identifiers: a prefix that says what a thing is, then a UUIDv7 in Crockford's base 32, so that ids sort by the time
-//! they were made and look like the ids of the protocol documents (`grant_01K9...`).
+//! Identifiers: a prefix for the kind of object, then a UUIDv7 in Crockford's base 32, so that ids sort by creation
+//! time and look like the ids of the protocol documents (`grant_01K9...`).
 //!
-//! To a reader ids are opaque: nothing may be concluded from one but equality and order.
+//! Readers must treat ids as opaque: only equality and order have a meaning.
 
 use std::fmt;
 
@@ -10,19 +10,18 @@ use uuid::{Builder, Uuid};
 
 use crate::time::Timestamp;
 
-/// Random bytes that an id takes besides its time.
+/// Random bytes of an id besides its time.
 pub type IdEntropy = [u8; 10];
 
-/// The same randomness behind a number of 12 bits, by which ids of one millisecond are in order.
+/// The same randomness after a 12-bit number, which orders ids of one millisecond.
 pub fn numbered(number: u16, mut entropy: IdEntropy) -> IdEntropy {
     let [high, low, ..] = &mut entropy;
     [*high, *low] = number.to_be_bytes();
     entropy
 }
 
-/// The text is not an id of the kind that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{prefix}` ids look like {prefix}_ followed by 26 letters and digits")]
+#[error("must be a {prefix} id: {prefix}_ followed by 26 letters and digits")]
 pub struct IdError {
     prefix: &'static str,
 }
@@ -39,7 +38,7 @@ impl IdText {
 
     fn new(text: &[u8]) -> Self {
         let mut bytes = [0; Self::LONGEST];
-        // INVARIANT: no prefix is longer than `standing`; a test makes an id of each kind.
+        // INVARIANT: no prefix is longer than `standing`; a test creates an id of each kind.
         for (byte, of_text) in bytes.iter_mut().zip(text) {
             *byte = *of_text;
         }
@@ -65,21 +64,19 @@ macro_rules! ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// What every id of this kind begins with.
             pub const PREFIX: &'static str = $prefix;
 
-            /// The id for a thing made at `time`.
+            /// The id for an object created at `time`.
             pub fn new(time: Timestamp, entropy: IdEntropy) -> Self {
                 Self(uuid_v7(time, entropy))
             }
 
-            /// The time that it was made from.
+            /// The creation time.
             pub fn time(self) -> Timestamp {
                 let millis = self.0.as_u128() >> 80;
                 i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millis(millis).ok()).unwrap_or(Timestamp::EPOCH)
             }
 
-            /// Reads the text form.
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 text.strip_prefix(concat!($prefix, "_"))
                     .and_then(decode)
@@ -97,7 +94,7 @@ macro_rules! ids {
         impl $name {
             const LENGTH: usize = concat!($prefix, "_").len() + DIGITS;
 
-            // INVARIANT: prefixes and digits are ASCII, with nothing to escape in JSON.
+            // INVARIANT: prefixes and digits are ASCII and need no escaping in JSON.
             fn text(self) -> [u8; Self::LENGTH] {
                 encode(concat!($prefix, "_"), self.0)
             }
@@ -131,30 +128,26 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A vault.
     VaultId = "vault";
-    /// A credential.
     CredentialId = "cred";
-    /// A grant.
     GrantId = "grant";
-    /// A key of a principal: not the key itself, but the name under which it is listed and revoked.
+    /// A key of a principal: not the key itself, but the id under which it is listed and revoked.
     KeyId = "key";
     /// An event of the audit log.
     EventId = "evt";
-    /// A call on its way through the gate, and the record that stays of it.
+    /// A call, and its record.
     InvocationId = "inv";
     /// A multi-step use of a tool.
     SessionId = "session";
-    /// A person's answer to one call, from the moment it is asked for.
+    /// An approval of one call.
     ApprovalId = "appr";
-    /// An answer that also covers later calls.
+    /// A decision that also covers later calls.
     StandingApprovalId = "standing";
-    /// One life of a gate's process.
+    /// One run of a gate process.
     ProcessId = "process";
 }
 
 impl InvocationId {
-    /// The whole id.
     pub fn bytes(self) -> [u8; 16] {
         self.0.into_bytes()
     }
@@ -166,13 +159,13 @@ impl InvocationId {
 }
 
 impl EventId {
-    /// The event of a call that is about to be made: what follows from it can name it without having seen it.
+    /// The event of a call that is about to be made: later events can name it without having read it.
     pub fn of_call(call: InvocationId) -> Self {
         Self(call.0)
     }
 }
 
-/// How many digits of five bits a UUID takes.
+/// The number of 5-bit digits of a UUID.
 const DIGITS: usize = 26;
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
@@ -181,7 +174,7 @@ fn uuid_v7(time: Timestamp, entropy: IdEntropy) -> Uuid {
     Builder::from_unix_timestamp_millis(millis, &entropy).into_uuid()
 }
 
-/// The whole text at once: a call writes many ids.
+/// Writes the whole text at once: a call writes many ids.
 fn encode<const LENGTH: usize>(prefix: &str, uuid: Uuid) -> [u8; LENGTH] {
     let mut text = [b'0'; LENGTH];
     for (place, letter) in text.iter_mut().zip(prefix.bytes()) {
@@ -204,7 +197,7 @@ fn decode(text: &str) -> Option<Uuid> {
     let mut bits: u128 = 0;
     for (position, byte) in text.bytes().enumerate() {
         let digit = ALPHABET.iter().position(|&letter| letter == byte)?;
-        // 26 digits hold 130 bits: the first may only carry three of them.
+        // 26 digits have 130 bits: the first may use only three of them.
         if position == 0 && digit > 7 {
             return None;
         }

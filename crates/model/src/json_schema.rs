@@ -1,5 +1,5 @@
-//! The JSON Schemas of the model's types, for the documents that describe the HTTP API. Each states the rule that the
-//! type's own reader enforces. Types of one shape share one name, so that a generated client has one type for them.
+//! The JSON Schemas of the model's types, for the OpenAPI documents. Each states the rule that the type's parser
+//! enforces. Types with the same schema share one name, so that a generated client has one type for them.
 
 use std::borrow::Cow;
 
@@ -56,7 +56,7 @@ schemas! {
     CallLabel, ContextId, IdempotencyKey, Label, PrincipalId, RunId, Scope, ServiceName, ServiceVersion, SessionName, TenantId,
     ToolName => "Name" |_generator| json!({
         "type": "string",
-        "description": "A name that a client chose: letters, digits and `. _ : @ -`.",
+        "description": "A name chosen by a client: letters, digits and `. _ : @ -`.",
         "pattern": "^[A-Za-z0-9._:@-]{1,128}$",
     });
     Line => "Line" |_generator| json!({
@@ -88,7 +88,7 @@ schemas! {
     });
     InvocationStatus => "InvocationStatus" |_generator| json!({
         "type": "string",
-        "description": "Refused, failed, in flight, carried out, or cut off before it was settled.",
+        "description": "Refused, failed, in flight, executed, or interrupted before it was settled.",
         "enum": InvocationStatus::ALL,
     });
     Transport => "Transport" |_generator| json!({
@@ -107,7 +107,7 @@ schemas! {
     });
     ScopeSet => "Scopes" |generator| json!({
         "type": "array",
-        "description": "Operations of a service, such as `charges.read`; compared as texts.",
+        "description": "Operations of a service, such as `charges.read`; compared as strings.",
         "maxItems": SCOPE_LIMIT,
         "items": generator.subschema_for::<Scope>(),
     });
@@ -122,7 +122,7 @@ fn words<T>(vocabulary: &[(&'static str, T)]) -> Vec<&'static str> {
     vocabulary.iter().map(|(word, _)| *word).collect()
 }
 
-/// INVARIANT: every schema above is an object, so the default is never taken.
+/// INVARIANT: every schema above is an object, so the default is never used.
 fn schema(value: Value) -> Schema {
     Schema::try_from(value).unwrap_or_default()
 }

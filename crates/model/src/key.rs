@@ -1,5 +1,5 @@
-//! API keys: `tgk_`, 40 random letters and digits, 6 more that are the checksum of the rest. The prefix lets secret
-//! scanners find a leaked key, the checksum lets them be sure, and lets the gate refuse a mistyped key without a look-up.
+//! API keys: `tgk_`, 40 random letters and digits, and a checksum of 6 more. The prefix lets secret scanners find a
+//! leaked key; the checksum rules out false positives and lets the gate refuse a mistyped key without a lookup.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use aws_lc_rs::digest;
 
 use crate::secret::Secret;
 
-/// What every key begins with.
+/// The prefix of every key.
 pub const PREFIX: &str = "tgk_";
-/// A pattern for secret scanners; the checksum removes what is left of false alarms.
+/// A pattern for secret scanners; the checksum removes the remaining false positives.
 pub const PATTERN: &str = "tgk_[0-9A-Za-z]{46}";
 
 const BODY: usize = 40;
@@ -23,7 +23,8 @@ pub type KeyDigest = [u8; 32];
 pub struct ApiKey(Secret);
 
 impl ApiKey {
-    /// A fresh key from random bytes; a byte that would favour some digits is skipped, so give plenty.
+    /// Creates a key from random bytes; bytes that would bias the digits are skipped, so more are needed than the key
+    /// has.
     pub fn from_entropy(entropy: &[u8; 96]) -> Option<Self> {
         let mut text = String::with_capacity(PREFIX.len() + BODY + CHECKSUM);
         text.push_str(PREFIX);
@@ -37,7 +38,7 @@ impl ApiKey {
         Some(Self(Secret::new(text)))
     }
 
-    /// Reads a key, refusing what has the wrong shape or checksum.
+    /// Parses a key; rejects a wrong format or checksum.
     pub fn parse(text: &str) -> Option<Self> {
         let body = text.strip_prefix(PREFIX)?;
         if body.len() != BODY + CHECKSUM || !body.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -52,12 +53,12 @@ impl ApiKey {
         fits.then_some(key)
     }
 
-    /// What is stored and looked up.
+    /// The digest, which is stored and looked up.
     pub fn digest(&self) -> KeyDigest {
         digest_of(self.0.expose())
     }
 
-    /// The first letters, to recognise the key by in a list.
+    /// The first characters, to recognize the key in a list.
     pub fn hint(&self) -> String {
         self.0.expose().chars().take(PREFIX.len() + 4).collect()
     }
@@ -68,7 +69,7 @@ impl ApiKey {
     }
 }
 
-/// The digest under which a presented key is looked up, whatever its shape (an operator may choose the first token).
+/// The digest under which a presented key is looked up, in any format (an operator may choose the first token).
 pub fn digest_of(text: &str) -> KeyDigest {
     let mut bytes = [0; 32];
     let digest = digest::digest(&digest::SHA256, text.as_bytes());

@@ -1,7 +1,7 @@
 //! The domain types of Toolgate and their pure rules: narrowing of grants, parameter constraints, canonical JSON,
 //! hashing of the audit log.
 //!
-//! No IO, no async and no clock: time and randomness are parameters.
+//! No I/O, no async and no clock: time and randomness are parameters.
 
 pub mod approval;
 pub mod arguments;
@@ -13,6 +13,7 @@ pub mod checkpoint;
 pub mod connection;
 pub mod constraint;
 pub mod context;
+pub mod continuation;
 pub mod credential;
 pub mod descriptor;
 pub mod event;
@@ -26,6 +27,7 @@ pub mod invocation;
 pub mod json_schema;
 pub mod key;
 pub mod merkle;
+pub mod mirrored;
 pub mod mount;
 pub mod openwop_event;
 mod parameter_name;
@@ -44,5 +46,7 @@ pub mod strict_json;
 pub mod strict_yaml;
 pub mod text;
 pub mod time;
+pub mod tool_alias;
+pub mod tool_listing;
 pub mod trace_context;
 pub mod visible;

@@ -1,8 +1,8 @@
-//! The Merkle tree of the audit log, hashed as RFC 9162 says. One hash stands for all events up to a point; short
-//! proofs show that an event is among them, and that a later tree only added to an earlier one.
+//! The Merkle tree of the audit log, hashed as in RFC 9162. One hash stands for all events up to a point; short proofs
+//! show that an event is among them, and that a later tree only added to an earlier one.
 //!
-//! The tree is kept in tiles (see [`TileCoordinate`]), so that a store holds it in few rows, an append touches only the
-//! right edge, and a proof needs a handful of reads.
+//! The tree is stored in tiles (see [`TileCoordinate`]), so that it takes few rows, an append touches only the right
+//! edge, and a proof needs a handful of reads.
 
 use std::fmt;
 
@@ -24,37 +24,34 @@ pub use proof::{
 pub use tile::{Appended, TILE_WIDTH, Tile, TileCoordinate, TileError, Tiles, append, edge_tiles};
 pub use verify::{ProofError, verify_consistency, verify_inclusion};
 
-/// A SHA-256 hash: of an event, of a subtree, or of the whole tree. Written as base64.
+/// A SHA-256 hash: of an event, of a subtree, or of the whole tree. Displayed as base64.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash([u8; 32]);
 
-/// The text is not a hash.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("not a hash: write 32 bytes in base64 with padding")]
+#[error("must be a hash: 32 bytes in base64 with padding")]
 pub struct HashError;
 
 impl Hash {
-    /// How many bytes a hash has.
+    /// The length in bytes.
     pub const LENGTH: usize = 32;
 
-    /// Wraps the bytes of a hash.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Reads the base64 form.
+    /// Parses the base64 form.
     pub fn parse(text: &str) -> Result<Self, HashError> {
         let bytes = STANDARD.decode(text).map_err(|_| HashError)?;
         bytes.try_into().map(Self).map_err(|_| HashError)
     }
 }
 
-/// The hash of a leaf. The tag keeps leaves and inner nodes apart, so that none can pass for the other.
+/// The hash of a leaf. The tag separates leaves from inner nodes, so that neither can pass for the other.
 pub fn leaf_hash(data: &[u8]) -> Hash {
     let mut context = digest::Context::new(&digest::SHA256);
     context.update(&[0]);
@@ -62,7 +59,6 @@ pub fn leaf_hash(data: &[u8]) -> Hash {
     from_digest(&context.finish())
 }
 
-/// The hash of an inner node.
 pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
     // One update of one buffer: the call costs more than the copy.
     let mut input = [1; 65];
@@ -73,7 +69,6 @@ pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
     sha256(&input)
 }
 
-/// The root of the tree without leaves.
 pub fn empty_root() -> Hash {
     sha256(b"")
 }
@@ -82,7 +77,7 @@ pub fn empty_root() -> Hash {
 pub fn root_of(hashes: &[Hash]) -> Hash {
     let mut level = hashes.to_vec();
     while level.len() > 1 {
-        // A hash without a partner moves up as it is: the same shape as splitting at the largest power of two.
+        // A hash without a sibling moves up unchanged: the same shape as splitting at the largest power of two.
         let pairs = level.chunks(2);
         level = pairs
             .filter_map(|pair| match pair {
@@ -94,7 +89,7 @@ pub fn root_of(hashes: &[Hash]) -> Hash {
     level.first().copied().unwrap_or_else(empty_root)
 }
 
-/// The plain SHA-256 of these bytes, for what is no node of a tree.
+/// The plain SHA-256 of these bytes, for data outside the tree.
 pub fn sha256(bytes: &[u8]) -> Hash {
     from_digest(&digest::digest(&digest::SHA256, bytes))
 }

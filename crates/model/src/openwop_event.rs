@@ -1,5 +1,5 @@
-//! Stored events as OpenWOP shows them: an envelope around a payload, content-free wherever the log has it so. One leaf
-//! of the log may tell a call in two vocabularies; here only the one of RFC 0064 is shown.
+//! Stored events in the form of OpenWOP: an envelope around a payload, content-free like the log. One leaf of the log
+//! may describe a call in two vocabularies; only that of RFC 0064 is shown.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,27 +16,27 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-/// The run of whatever happens outside every run.
+/// The run of events outside every run.
 pub const NO_RUN: &str = "core.system";
 
-/// The protocol's name for the question that is put to a person.
+/// The protocol's type for a question to a person.
 const INTERRUPT: &str = "interrupt.requested";
 
-/// What the log calls the return of a call, besides the name that is shown.
+/// The stored types of the return of a call, besides the one that is shown.
 const STORED_RETURNS: [EventKind; 2] = [EventKind::ToolDenied, EventKind::ToolInvoked];
 
-/// An event in its envelope. Closed: nothing else stands beside these members.
+/// An event in its envelope. Closed: it has no other members.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunEvent {
     pub event_id: EventId,
-    /// The execution that it belongs to; [`NO_RUN`] where it belongs to none.
+    /// The execution that it belongs to; [`NO_RUN`] if there is none.
     pub run_id: String,
     #[serde(rename = "type")]
     pub kind: String,
     pub payload: Value,
     pub timestamp: Timestamp,
-    /// Its place: in the log, or in the run, as the reader counts.
+    /// Its position in the log or in the run, depending on the reader.
     pub sequence: u64,
     /// The event that it follows from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,8 +44,8 @@ pub struct RunEvent {
 }
 
 impl RunEvent {
-    /// The event as it is shown at this place. A payload that this version cannot read is shown as it is stored, unless
-    /// the protocol closes what is told of its type.
+    /// The event in the shown form. A payload that this version cannot parse is shown as stored, unless the protocol
+    /// closes the payload of its type.
     pub fn of(stored: &StoredEvent, sequence: u64) -> Result<Self, DamagedEvent> {
         let event = &stored.event;
         let mut causation_id = None;
@@ -64,7 +64,7 @@ impl RunEvent {
             }),
             EventPayload::HookDecided(decision) => json!(GuardianDecision::of(decision)),
             EventPayload::Unknown(unknown) if EventKind::parse(&unknown.kind).is_some_and(is_closed) => {
-                let reason = format!("the payload of {} cannot be read", unknown.kind);
+                let reason = format!("could not parse the payload of {}", unknown.kind);
                 return Err(DamagedEvent { sequence: Some(stored.sequence), reason });
             }
             _ => stored.data().clone(),
@@ -80,18 +80,18 @@ impl RunEvent {
         })
     }
 
-    /// What every such event looks like: a JSON Schema, with the payloads of the types that the protocol knows.
+    /// The JSON Schema of such events, with the payloads of the types that the protocol defines.
     pub fn schema() -> Value {
         schema::of_event()
     }
 }
 
-/// The types under which the log keeps what is shown as this type; `None` for a type that is never shown.
+/// The stored types of events that are shown as this type; `None` for a type that is never shown.
 pub fn stored_types(shown: &str) -> Option<Vec<String>> {
     let stored = EventKind::ALL.iter().map(|kind| kind.as_str()).filter(|kind| shown_type(kind) == shown);
     let stored: Vec<String> = stored.map(str::to_owned).collect();
     match stored.is_empty() {
-        // A type that this version does not have may be in the log all the same.
+        // The log may contain a type that this version does not have.
         true => EventKind::parse(shown).is_none().then(|| vec![shown.to_owned()]),
         false => Some(stored),
     }
@@ -139,7 +139,7 @@ impl<'a> Returned<'a> {
     }
 }
 
-/// Which gate was opened or kept shut, by whom and why (RFC 0051).
+/// Which gate was decided, how, by whom and why (RFC 0051).
 #[derive(Serialize)]
 struct Decided<'a> {
     #[serde(rename = "gateId")]
@@ -150,7 +150,7 @@ struct Decided<'a> {
     reason: Option<&'a str>,
 }
 
-/// That guardians decided and what came of it, not why and about what.
+/// That guardians decided and the result, without reasons and subject.
 #[derive(Serialize)]
 struct GuardianDecision<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

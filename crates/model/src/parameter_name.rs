@@ -1,10 +1,10 @@
-//! Names that a service may read as one. Web frameworks and JSON decoders look a parameter up without regard to case,
-//! to `_` and `-`, to blanks; they take `amount[]`, `amount[0]` and `amount.x` for parts of `amount`. A limit on one
-//! name holds only if none of its other spellings gets past it.
+//! Names that a service may treat as equal. Web frameworks and JSON decoders ignore case, `_`, `-` and blanks in the
+//! name of a parameter; they take `amount[]`, `amount[0]` and `amount.x` for parts of `amount`. A limit on one name
+//! holds only if none of its other spellings bypasses it.
 
 use std::collections::HashMap;
 
-/// A name as the steps of a path, without what services pass over.
+/// A name as the steps of a path, without what services ignore.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FoldedName(Vec<String>);
 
@@ -21,13 +21,13 @@ impl FoldedName {
         if self.0.is_empty() || other.0.is_empty() {
             return false;
         }
-        // Dots are steps to some, and `_` to others.
+        // Some treat dots as steps, and others `_`.
         let is_part = self.0.iter().zip(&other.0).all(|(one, other)| one == other);
         is_part || self.0.concat() == other.0.concat()
     }
 }
 
-/// Names to look up by other spellings of them, in time that does not depend on how many there are.
+/// Names to look up by other spellings, in time that does not depend on their number.
 pub(crate) struct Spellings<'a> {
     by_first_step: HashMap<String, Vec<(FoldedName, &'a str)>>,
     by_letters: HashMap<String, &'a str>,
@@ -55,7 +55,7 @@ impl<'a> Spellings<'a> {
     }
 }
 
-/// To upper case and back, because some letters have only one of the two in common: `ſ` is read as `s`.
+/// To upper case and back, because some letters share only one of the two: `ſ` is read as `s`.
 fn folded_step(step: &str) -> String {
     let letters = step.chars().filter(|letter| letter.is_alphanumeric());
     letters.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()

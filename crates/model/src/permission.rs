@@ -1,5 +1,5 @@
-//! What a principal may do besides using its grants. The three `tools.` permissions are RFC-0014 §7.2; the others are
-//! what administration needs.
+//! What a principal may do besides using its grants. The three `tools.` permissions are those of RFC-0014 §7.2; the
+//! others are for administration.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,17 +8,15 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! permissions {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// One permission.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Permission {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)+
         }
 
         impl Permission {
-            /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// As it is stored and shown.
+            /// The stored and displayed form.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -31,21 +29,20 @@ macro_rules! permissions {
 permissions! {
     /// Act and be recorded as another principal of the tenant.
     ActAs = "agents.act_as",
-    /// Register and remove principals, make and revoke their keys.
+    /// Register and remove principals, create and revoke their keys.
     ManageAgents = "agents.manage",
-    /// Answer approvals.
+    /// Decide approvals.
     DecideApprovals = "approvals.decide",
-    /// Read the audit log.
     ReadAudit = "audit.read",
-    /// Change policies: apply, roll back, promote; and the labels of principals, which they speak of.
+    /// Change policies: apply, roll back, promote; and the labels of principals, which policies use.
     ManagePolicies = "policies.manage",
-    /// Create tenants. Means something only in the tenant `default`.
+    /// Create tenants. Effective only in the tenant `default`.
     ManageTenants = "tenants.manage",
-    /// Delegate grants that it holds.
+    /// Delegate its own grants.
     DelegateTools = "tools.delegate",
-    /// Use tools through grants that it holds.
+    /// Use tools through its own grants.
     InvokeTools = "tools.invoke",
-    /// Keep vaults and credentials; create, suspend and revoke any grant.
+    /// Manage vaults and credentials; create, suspend and revoke any grant.
     ManageTools = "tools.manage",
 }
 
@@ -55,13 +52,12 @@ impl fmt::Display for Permission {
     }
 }
 
-/// Several permissions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PermissionSet(BTreeSet<Permission>);
 
 impl PermissionSet {
-    /// What an agent has when nothing else is said: it may use the grants it is given.
+    /// The default of an agent: it may use its grants.
     pub fn of_an_agent() -> Self {
         [Permission::InvokeTools].into_iter().collect()
     }
@@ -76,7 +72,6 @@ impl PermissionSet {
         Permission::ALL.iter().copied().collect()
     }
 
-    /// Whether this one is among them.
     pub fn has(&self, permission: Permission) -> bool {
         self.0.contains(&permission)
     }
@@ -86,7 +81,7 @@ impl PermissionSet {
         self.0.difference(&other.0).next().copied()
     }
 
-    /// In the order of their names.
+    /// Ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = Permission> {
         self.0.iter().copied()
     }

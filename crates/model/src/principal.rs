@@ -1,4 +1,4 @@
-//! Who acts: users, agents and services, each inside one tenant.
+//! Principals: users, agents and services, each inside one tenant.
 
 use std::collections::BTreeSet;
 
@@ -21,9 +21,9 @@ mod rate_limits;
 mod tests;
 
 identifiers! {
-    /// A tenant: the wall that no object, key or grant crosses.
+    /// A tenant: no object, key or grant crosses its boundary.
     TenantId;
-    /// A principal's name inside its tenant, chosen by whoever registers it.
+    /// A principal's name inside its tenant, chosen at registration.
     PrincipalId;
 }
 
@@ -40,26 +40,25 @@ impl PrincipalId {
         Self("admin".to_owned())
     }
 
-    /// Toolgate itself, as the actor of what happens by the clock.
+    /// Toolgate itself, as the actor of scheduled work.
     pub fn system() -> Self {
         Self("core.system".to_owned())
     }
 }
 
-/// What kind of actor a principal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrincipalKind {
     /// A program that decides by itself what to call.
     Agent,
-    /// A program that runs as it was written.
+    /// A program that runs as written.
     Service,
     /// A person.
     User,
 }
 
 impl PrincipalKind {
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -68,35 +67,27 @@ impl PrincipalKind {
         }
     }
 
-    /// Reads [`PrincipalKind::as_str`] back.
+    /// Parses [`PrincipalKind::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Agent, Self::Service, Self::User].into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
-/// A tenant as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tenant {
-    /// Its id.
     pub id: TenantId,
-    /// What people call it.
     pub name: Option<Line>,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
-/// A principal as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    /// The tenant it belongs to.
     pub tenant: TenantId,
-    /// Its id, unique in the tenant and never given out again.
+    /// Unique in the tenant and never reused.
     pub id: PrincipalId,
-    /// User, agent or service.
     pub kind: PrincipalKind,
-    /// What people call it.
     pub name: Option<Line>,
-    /// The scopes that it holds; a tool may require some besides a grant.
+    /// A tool may require some in addition to a grant.
     pub scopes: HeldScopes,
     /// What it may do besides using its grants.
     pub permissions: PermissionSet,
@@ -104,20 +95,21 @@ pub struct Principal {
     pub rate_limits: ToolRateLimits,
     /// The only tools that exist for it; `None` leaves that to its grants.
     pub tool_allowlist: Option<BTreeSet<ToolId>>,
-    /// What policies and guardians know it by, besides its id.
+    /// Used by policies and guardians.
     pub labels: BTreeSet<Label>,
     /// Whether its calls that must wait for an approver are detached.
     pub detach_calls: bool,
-    /// Counts its changes: one when it is registered, one more with each.
+    /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
+    pub progressive_discovery: bool,
+    /// The number of its changes: 1 when it is registered.
     pub revision: u64,
-    /// When it was registered.
     pub created_at: Timestamp,
-    /// When it was removed; its keys and grants ended then.
+    /// Its keys and grants ended then.
     pub removed_at: Option<Timestamp>,
 }
 
 impl Principal {
-    /// One that has just been registered: without a name, scopes and limits.
+    /// A newly registered principal: without a name, scopes and limits.
     pub fn new(
         tenant: TenantId,
         id: PrincipalId,
@@ -136,41 +128,37 @@ impl Principal {
             tool_allowlist: None,
             labels: BTreeSet::new(),
             detach_calls: false,
+            progressive_discovery: false,
             revision: 1,
             created_at,
             removed_at: None,
         }
     }
 
-    /// How often it may call a tool, which is named with its service and may have a limit of its own. An entry of the
-    /// principal for just this tool is the last word; otherwise the stricter of the tool's limit and the principal's
-    /// limit for all tools holds.
+    /// The rate limit for a tool by its qualified name, which may have its own limit. An entry of the principal for
+    /// exactly this tool takes precedence; otherwise the stricter of the tool's limit and the principal's limit for all
+    /// tools applies.
     pub fn rate_limit_for(&self, tool_name: &str, of_tool: Option<RateLimit>) -> Option<RateLimit> {
         self.rate_limits.for_tool(tool_name, of_tool)
     }
 
-    /// Whether its allowlist leaves it this tool. It still needs a grant.
+    /// Whether its allowlist includes this tool. It still needs a grant.
     pub fn may_see(&self, tool: &ToolId) -> bool {
         self.tool_allowlist.as_ref().is_none_or(|allowed| allowed.contains(tool))
     }
 }
 
-/// A key as it is kept: never the key itself, only its digest.
+/// A stored key: never the key itself, only its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRecord {
-    /// The name to list and revoke it by.
+    /// For listing and revoking it.
     pub id: crate::id::KeyId,
-    /// Whose key it is.
     pub principal: PrincipalId,
-    /// What people call it.
     pub label: Option<Line>,
-    /// The first letters of the key, to recognise it by; worthless for guessing the rest.
+    /// The first characters of the key, to recognize it; useless for guessing the rest.
     pub hint: String,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// After this it is refused.
     pub expires_at: Option<Timestamp>,
-    /// Since when it is refused.
     pub revoked_at: Option<Timestamp>,
     /// When it was last accepted, to the minute.
     pub last_used_at: Option<Timestamp>,

@@ -1,5 +1,5 @@
-//! What a principal must hold to use a tool, whatever its grants say: scopes like `tools:mail:send`. A principal may hold
-//! one with `*` in it, which covers several; a tool requires them by name.
+//! Scopes of principals, such as `tools:mail:send`, which a tool may require regardless of grants. A principal may hold
+//! one with `*`, which covers several; a tool requires scopes by name.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ mod held;
 #[cfg(test)]
 mod tests;
 
-/// The longest scope, in bytes, and how many segments it may have.
+/// The maximum length of a scope in bytes, and the maximum number of segments.
 const LENGTH_LIMIT: usize = 128;
 const SEGMENT_LIMIT: usize = 8;
-/// A segment that stands for others.
+/// The wildcard segment.
 const ANY: &str = "*";
 
 /// A scope that a principal may hold: segments between colons, each a name or `*`.
@@ -29,43 +29,32 @@ pub struct PrincipalScope(String);
 #[serde(transparent)]
 pub struct RequiredScope(String);
 
-/// The text is no scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PrincipalScopeError {
-    /// Nothing, or too much.
     #[error("must have 1 to {LENGTH_LIMIT} characters")]
     Length,
-    /// Too many parts.
     #[error("must have at most {SEGMENT_LIMIT} segments between colons")]
     Segments,
-    /// A part that is no name.
-    #[error("must be segments of letters, digits and . _ - with a colon between two, as in tools:mail:send")]
+    #[error("must consist of segments of letters, digits and . _ - separated by colons, such as tools:mail:send")]
     Segment,
-    /// A pattern where a name is needed.
     #[error("must not contain *: a tool requires scopes by name")]
     Wildcard,
 }
 
-/// Why the scopes that a principal holds do not open a tool. Both deny.
+/// Why the scopes of a principal do not cover a tool. Both deny.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotCovered {
-    /// It does not hold these.
     #[error("the principal does not hold {}", .0.join(", "))]
     Missing(Vec<String>),
-    /// Whether it holds them cannot be told, because this one, on either side, cannot be understood.
+    /// A scope on either side is invalid, so that coverage is unknown.
     #[error("the scope `{scope}` cannot be evaluated: it {error}")]
-    Unevaluable {
-        /// The scope, as it was written.
-        scope: String,
-        /// What is wrong with it.
-        error: PrincipalScopeError,
-    },
+    Unevaluable { scope: String, error: PrincipalScopeError },
 }
 
 /// Whether every required scope is covered by one that is held.
 ///
-/// Both sides come as they were written. A required scope that cannot be understood is never covered. A held one that
-/// cannot be understood covers nothing, and where something is not covered it is named as the reason.
+/// Both sides are unparsed. An invalid required scope is never covered. An invalid held scope covers nothing, and is
+/// named as the reason if something is not covered.
 pub fn covers_all<'a>(
     held: impl IntoIterator<Item = &'a str>,
     required: impl IntoIterator<Item = &'a str>,
@@ -91,30 +80,26 @@ pub fn covers_all<'a>(
 }
 
 impl PrincipalScope {
-    /// Checks and wraps the text.
     pub fn parse(text: &str) -> Result<Self, PrincipalScopeError> {
         check(text).map(|()| Self(text.to_owned()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether who holds this one has what is required. Segments must be equal; `*` stands for one segment, and at the
-    /// end for one or more.
+    /// Whether a holder of this scope has the required one. Segments must be equal; `*` stands for one segment, and at
+    /// the end for one or more.
     pub fn covers(&self, required: &RequiredScope) -> bool {
         covers(&self.0, &required.0)
     }
 }
 
 impl RequiredScope {
-    /// Checks and wraps the text.
     pub fn parse(text: &str) -> Result<Self, PrincipalScopeError> {
         check_required(text).map(|()| Self(text.to_owned()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -145,7 +130,7 @@ macro_rules! as_text {
 
 as_text! { PrincipalScope RequiredScope }
 
-/// Both are known to be scopes.
+/// Both are valid scopes.
 fn covers(held: &str, required: &str) -> bool {
     let (mut held, mut required) = (held.split(':').peekable(), required.split(':'));
     loop {
@@ -182,6 +167,6 @@ fn is_segment(text: &str) -> bool {
 }
 
 fn unevaluable(scope: &str, error: PrincipalScopeError) -> NotCovered {
-    // What nobody understands may be anything; what quotes it stays short.
+    // An invalid scope may be anything; the quote is kept short.
     NotCovered::Unevaluable { scope: scope.chars().take(LENGTH_LIMIT).collect(), error }
 }

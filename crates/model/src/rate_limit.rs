@@ -1,5 +1,5 @@
-//! Rate limits of tools: so many requests in a period, some of them at once. A limit is a token bucket whose whole
-//! state is one integer, so that a row holds it and one transaction reads, decides and writes.
+//! Rate limits: a number of requests in a period, some of them at once. A limit is a token bucket whose whole state is
+//! one integer, so that it fits in a row, and one transaction reads, decides and writes.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::time::Timestamp;
 #[cfg(test)]
 mod tests;
 
-/// How many requests a period may allow, and how many a full bucket may hold.
+/// The maximum number of requests in a period, and of tokens in a bucket.
 const MAX_REQUESTS: u64 = 1_000_000;
 /// The longest period, in seconds: a month.
 const MAX_PERIOD: u64 = 31 * 86_400;
-/// The longest time in which an empty bucket may fill, in seconds: a year.
+/// The longest time to fill an empty bucket, in seconds: a year.
 const MAX_FILLING: u64 = 366 * 86_400;
-/// Into how many parts a state divides a millisecond.
+/// The number of parts of a millisecond in a state.
 ///
 /// INVARIANT: more than [`MAX_REQUESTS`], so that a part numbered in units of 1/`requests` always fits.
 const PARTS: i64 = 1 << 20;
@@ -33,34 +33,29 @@ pub struct RateLimit {
     burst: u32,
 }
 
-/// These numbers are no rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RateLimitError {
-    /// No requests, or too many.
-    #[error("requests must be from 1 to {MAX_REQUESTS}; to allow none, take the grant or the tool away")]
+    #[error("requests must be from 1 to {MAX_REQUESTS}; to allow none, revoke the grant or remove the tool")]
     Requests,
-    /// No period, or too long a one.
     #[error("per_seconds must be from 1 to {MAX_PERIOD}")]
     Period,
-    /// No burst, or too large a one.
     #[error("burst must be from 1 to {MAX_REQUESTS}")]
     Burst,
-    /// At this rate the burst never comes back in practice.
-    #[error("a used up burst would take more than a year to come back; make burst smaller or the rate higher")]
+    #[error("refilling the burst would take more than a year; reduce burst or increase the rate")]
     Filling,
 }
 
-/// What is remembered of a bucket between two requests: the time at which it will be full again.
+/// The state of a bucket between two requests: the time at which it will be full again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketState(i64);
 
-/// The bucket is empty; a token will be there after this time if nobody else takes it.
+/// The bucket is empty; a token is available after this time if nobody else takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Error)]
-#[error("the rate limit is used up; try again in {} seconds", self.seconds())]
+#[error("rate limit exceeded; try again in {} seconds", self.seconds())]
 pub struct Wait(Duration);
 
 impl RateLimit {
-    /// So many requests in so many seconds, `burst` of them at once; where it is not given, all of them.
+    /// `requests` in `per_seconds` seconds, `burst` of them at once; by default all of them.
     pub fn new(requests: u64, per_seconds: u64, burst: Option<u64>) -> Result<Self, RateLimitError> {
         let burst = within(burst.unwrap_or(requests), MAX_REQUESTS).ok_or(RateLimitError::Burst);
         let requests = within(requests, MAX_REQUESTS).ok_or(RateLimitError::Requests)?;
@@ -72,28 +67,27 @@ impl RateLimit {
         Ok(Self { requests, per_seconds, burst })
     }
 
-    /// How many tokens come back in a period.
+    /// The number of tokens that refill in a period.
     pub fn requests(self) -> u32 {
         self.requests
     }
 
-    /// The period.
     pub fn per(self) -> Duration {
         Duration::from_secs(self.per_seconds.into())
     }
 
-    /// How many tokens a full bucket holds.
+    /// The number of tokens in a full bucket.
     pub fn burst(self) -> u32 {
         self.burst
     }
 
-    /// Takes one token. A bucket without a state is full. Where this is refused the state stays as it was.
+    /// Takes one token. A bucket without a state is full. A refusal does not change the state.
     ///
-    /// A clock that runs back finds the tokens that were taken still taken, and none added: what is remembered is when
-    /// the bucket is full, and that only moves forward.
+    /// If the clock runs backwards, taken tokens stay taken and none are added: the state is the time at which the
+    /// bucket is full, which only moves forward.
     pub fn take(self, state: Option<BucketState>, now: Timestamp) -> Result<BucketState, Wait> {
-        // Time is counted in ticks of 1/requests of a millisecond. A token then takes a whole number of ticks to come
-        // back, and nothing is ever rounded.
+        // Time is counted in ticks of 1/requests of a millisecond. A token then takes a whole number of ticks to
+        // refill, and nothing is ever rounded.
         let requests = i128::from(self.requests);
         let token = i128::from(self.per_seconds) * 1000;
         let now = i128::from(now.as_millis()) * requests;
@@ -102,14 +96,14 @@ impl RateLimit {
         if excess > 0 {
             return Err(Wait::of_millis((excess + requests - 1).div_euclid(requests)));
         }
-        // In the year 2248 the states run out; from then on nothing passes, rather than everything.
+        // In the year 2248 the states run out; from then on everything is refused.
         BucketState::from_ticks(full_at, requests).ok_or(Wait(Duration::MAX))
     }
 
-    /// Gives back a token that was taken at `taken_at`, because its request is to count elsewhere: all of it at once, less
-    /// and less while it comes back by itself, and nothing after the time in which one token does.
+    /// Returns a token that was taken at `taken_at`, because its request counts elsewhere: all of it at once, less and
+    /// less while it refills by itself, and nothing after the time in which one token refills.
     ///
-    /// INVARIANT: whatever is taken and given back, the bucket is never fuller than if nothing had been taken for such
+    /// INVARIANT: whatever is taken and returned, the bucket is never fuller than if nothing had been taken for such
     /// requests.
     pub fn give_back(self, state: BucketState, taken_at: Timestamp, now: Timestamp) -> BucketState {
         let requests = i128::from(self.requests);
@@ -121,8 +115,8 @@ impl RateLimit {
 
     /// The limit of a bucket that two limits share: the slower of the two rates with the smaller of the two bursts.
     ///
-    /// What it lets through, each of the two would let through alone. The reverse does not hold: a slow rate with a large
-    /// burst and a fast one with a small burst give the slow rate with the small burst.
+    /// Each of the two limits alone would allow everything that it allows. The reverse does not hold: a slow rate with
+    /// a large burst and a fast one with a small burst give the slow rate with the small burst.
     pub fn stricter(self, other: Self) -> Self {
         let (own, others) = (
             u64::from(self.requests) * u64::from(other.per_seconds),
@@ -135,12 +129,12 @@ impl RateLimit {
 }
 
 impl BucketState {
-    /// What was stored.
+    /// The stored value.
     pub fn from_i64(stored: i64) -> Self {
         Self(stored)
     }
 
-    /// What to store. Taking a token always makes it larger.
+    /// The value to store. Taking a token always increases it.
     pub fn as_i64(self) -> i64 {
         self.0
     }
@@ -161,12 +155,12 @@ impl BucketState {
 }
 
 impl Wait {
-    /// How long, in whole milliseconds.
+    /// In whole milliseconds.
     pub fn duration(self) -> Duration {
         self.0
     }
 
-    /// How long in whole seconds, as `Retry-After` is written: whoever waits that long finds a token.
+    /// In whole seconds, for `Retry-After`: after that time a token is available.
     pub fn seconds(self) -> u64 {
         self.0.as_secs().saturating_add(u64::from(self.0.subsec_nanos() > 0))
     }

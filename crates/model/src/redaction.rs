@@ -1,14 +1,14 @@
-//! Redaction by value: the secret of a call is replaced wherever it occurs, in whatever spelling, in what a service
-//! returns and in the arguments as they are recorded and shown. Nothing is done by the name of a field or a header, so
-//! ordinary data stays as it is, byte for byte.
+//! Redaction by value: the secret of a call is replaced wherever and in whatever spelling it occurs, in responses of a
+//! service and in the arguments as they are recorded and shown. Names of fields and headers play no role, so ordinary
+//! data stays unchanged, byte for byte.
 //!
-//! Found is the secret itself, also where any of its characters are escaped for JSON, URLs, forms or HTML, repeatedly and
-//! in any mixture (see `redaction/readings.rs`), and in UTF-16; its base64 in either alphabet, at any alignment inside a
-//! longer text and wrapped into lines; and its hex. Of secrets of several lines, such as private keys, also each longer
-//! line on its own. A secret of fewer than four bytes is found only as a word of its own, and in no encoding.
+//! Finds the secret itself, also with any of its characters escaped for JSON, URLs, forms or HTML, repeatedly and in
+//! any mixture (see `redaction/readings.rs`), and in UTF-16; its base64 in either alphabet, at any alignment inside a
+//! longer text and wrapped into lines; and its hex. Of multi-line secrets, such as private keys, also each longer line
+//! on its own. A secret of fewer than four bytes is found only as a separate word, and in no encoding.
 //!
-//! Not found are transformations of another kind (compressed, encrypted, reversed, cut into pieces): bodies are
-//! decompressed before they come here. They also come here whole: a border between two chunks cannot hide anything.
+//! Other transformations (compressed, encrypted, reversed, split) are not found: bodies are decompressed before. They
+//! are also complete: a chunk boundary cannot hide anything.
 
 mod entities;
 mod forms;
@@ -34,18 +34,18 @@ use crate::arguments::REDACTED;
 use crate::credential::is_public_field;
 use crate::secret::{Material, Secret};
 
-/// What stands in the place of a secret; the first in which the secret itself does not occur is used.
+/// The replacements for a secret; the first one that does not contain the secret itself is used.
 const MARKERS: [&str; 3] = ["[REDACTED]", "[***]", ""];
 /// The same in arguments.
 const ARGUMENT_MARKERS: [&str; 3] = [REDACTED, "[***]", ""];
-/// A text with fewer signs of escapes than this is never ambiguous.
+/// A text with fewer escape introducers than this is never ambiguous.
 const FEWEST_SIGNS: usize = 128;
-/// A replacement can put the last character of a marker before the rest of a secret, so the result is looked at again.
+/// A replacement can put the last character of a marker before the rest of a secret, so the result is searched again.
 const PASSES: usize = 8;
 
 /// Finds and replaces the secrets of one call. Built from the unsealed material, dropped with it.
 ///
-/// INVARIANT: implements none of `Debug`, `Clone`, `Serialize`, and every form it keeps is wiped when dropped.
+/// INVARIANT: implements none of `Debug`, `Clone`, `Serialize`, and all its forms are wiped on drop.
 pub struct Redactor {
     forms: Forms,
     marker: &'static str,
@@ -55,15 +55,15 @@ pub struct Redactor {
 #[derive(Clone, Copy)]
 struct Search<'a> {
     forms: &'a Forms,
-    /// Whether it is an argument of a call, in which nothing is looked for that is shorter than a secret must be.
+    /// Whether it is an argument of a call, in which shorter values are not searched.
     ///
-    /// INVARIANT: what is shorter stays as it is, so that it can be shown to its caller, see [`crate::blinding`].
+    /// INVARIANT: what is shorter stays unchanged, so that it can be shown to its caller, see [`crate::blinding`].
     in_arguments: bool,
     marker: &'static str,
 }
 
 impl Redactor {
-    /// Hides every field of the material, except those that are names or descriptions rather than secrets.
+    /// Redacts every field of the material, except those that are names or descriptions rather than secrets.
     pub fn new(material: &Material) -> Self {
         let secrets = material.iter().filter(|(name, secret)| !is_public_field(name, secret));
         Self::of(secrets.map(|(_, secret)| secret.expose()))
@@ -76,12 +76,12 @@ impl Redactor {
         redactor
     }
 
-    /// Hides nothing: for an answer to a call that had no secret.
+    /// Redacts nothing: for calls without a secret.
     pub fn none() -> Self {
         Self { forms: Forms::none(), marker: "" }
     }
 
-    /// Hides one more secret, such as a token that was renewed during the call.
+    /// Adds a secret, such as a token that was renewed during the call.
     pub fn add(&mut self, secret: &Secret) {
         self.forms.add(secret.expose());
         self.choose_marker();
@@ -91,7 +91,7 @@ impl Redactor {
         self.marker = marker(&self.forms, false, MARKERS);
     }
 
-    /// The arguments without these secrets, whatever they look like and wherever they stand.
+    /// The arguments without these secrets, whatever they look like and wherever they occur.
     pub fn arguments<'a>(&self, arguments: &'a Value) -> Cow<'a, Value> {
         let marker = marker(&self.forms, true, ARGUMENT_MARKERS);
         let search = Search { forms: &self.forms, in_arguments: true, marker };
@@ -103,8 +103,9 @@ impl Redactor {
         Cow::Owned(redacted)
     }
 
-    /// Whether arguments hold a text that cannot be searched, so that [`Redactor::arguments`] withholds it as a whole. A call
-    /// with such arguments must be refused: otherwise its caller could hide what it does from approvers and from the record.
+    /// Whether arguments contain a text that cannot be searched, so that [`Redactor::arguments`] withholds it as a
+    /// whole. A call with such arguments must be refused: otherwise its caller could hide what it does from approvers
+    /// and from the record.
     pub fn withholds(&self, arguments: &Value) -> bool {
         let is_ambiguous = |text: &str| {
             let signs = text.bytes().filter(|byte| is_introducer(*byte)).count();
@@ -125,35 +126,33 @@ impl Redactor {
         Search { forms: &self.forms, in_arguments: false, marker: self.marker }
     }
 
-    /// Replaces every form of every secret; answers whether there was any.
+    /// Replaces every form of every secret; returns whether there was any.
     pub fn redact_bytes(&self, bytes: &mut Vec<u8>) -> bool {
         self.search().redact_bytes(bytes)
     }
 
-    /// Redacts what was cut off before its end, where only the beginning of a secret may be left: that goes too.
+    /// Redacts truncated text, which may end with the beginning of a secret: that is removed too.
     ///
-    /// Whoever has a say in where the cut falls could otherwise read a secret all but its last character.
+    /// Otherwise, a party that influences the position of the cut could read a secret except for its last character.
     pub fn redact_cut_off(&self, bytes: &mut Vec<u8>) {
         self.search().redact_cut_off(bytes);
     }
 
-    /// Replaces every form of every secret; answers whether there was any.
+    /// Replaces every form of every secret; returns whether there was any.
     pub fn redact_text(&self, text: &mut String) -> bool {
         self.search().redact_text(text)
     }
 
-    /// Replaces every form of every secret in all strings and names, and every number that spells a secret; answers
+    /// Replaces every form of every secret in all strings and names, and every number that spells a secret; returns
     /// whether there was any.
     pub fn redact_json(&self, value: &mut Value) -> bool {
         self.search().redact_json(value)
     }
 
-    /// Whether any form of any secret occurs in this text.
     pub fn hides(&self, text: &str) -> bool {
         self.search().hides(text)
     }
 
-    /// Whether any form of any secret occurs in this value.
     pub fn occurs_in(&self, value: &Value) -> bool {
         self.search().occurs_in(value)
     }
@@ -178,14 +177,14 @@ impl Search<'_> {
             let redacted = self.without(bytes, &found);
             drop(Zeroizing::new(std::mem::replace(bytes, redacted)));
         }
-        // No text in sight needs this many passes. Should there be one, nothing of it leaves.
+        // No known text needs this many passes. If there is one, all of it is withheld.
         drop(Zeroizing::new(std::mem::replace(bytes, self.marker.as_bytes().to_vec())));
         true
     }
 
     fn redact_cut_off(&self, bytes: &mut Vec<u8>) {
         self.redact_bytes(bytes);
-        // INVARIANT: what was redacted is not ambiguous.
+        // INVARIANT: redacted text is not ambiguous.
         let readings = Readings::of(bytes);
         let first = |(at, &byte): (usize, &u8)| self.cut_off_at(&readings, at, byte);
         if let Some(start) = bytes.iter().enumerate().find_map(first) {
@@ -207,7 +206,7 @@ impl Search<'_> {
         !self.occurrences(text.as_bytes()).is_empty()
     }
 
-    /// Where secrets stand in the text, from left to right, without overlaps.
+    /// The ranges of secrets in the text, from left to right, without overlaps.
     fn occurrences(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         if self.forms.is_empty() {
@@ -215,7 +214,7 @@ impl Search<'_> {
         }
         let readings = Readings::of(text);
         if readings.is_ambiguous() {
-            // Nobody can say what it spells, so that nothing of it leaves.
+            // Its meaning is unknown, so all of it is withheld.
             found.push(0..text.len());
             return found;
         }
@@ -224,7 +223,7 @@ impl Search<'_> {
         for (at, &byte) in text.iter().enumerate() {
             if self.may_start(byte) {
                 self.find_at(&readings, at, byte, &mut found);
-                // An escape takes all backslashes before it, so it starts with the first of them.
+                // An escape includes all backslashes before it, so it starts with the first of them.
                 if is_introducer(byte) && (byte, previous) != (b'\\', b'\\') {
                     self.find_escaped_at(&readings, at, &mut found);
                 }
@@ -240,7 +239,7 @@ impl Search<'_> {
 
     /// Adds what is found here if the first character is escaped.
     fn find_escaped_at(&self, readings: &Readings<'_>, at: usize, found: &mut Vec<Range<usize>>) {
-        // Many ways to read an escape mean the same character.
+        // Many readings of an escape mean the same character.
         let mut tried = None;
         for first in readings.at(at).iter().map(|reading| reading.spelled().first().copied()) {
             if let Some(byte) = first.filter(|_| first != tried) {
@@ -255,7 +254,7 @@ impl Search<'_> {
         let candidates = self.forms.starting_with(first, self.in_arguments);
         for range in candidates.filter_map(|pattern| pattern.find_at(readings, at)) {
             match found.last_mut() {
-                // Nothing may be left between or at the borders of two that touch.
+                // Nothing may remain between two adjacent ranges.
                 Some(last) if range.start <= last.end => {
                     last.start = last.start.min(range.start);
                     last.end = last.end.max(range.end);
@@ -265,7 +264,7 @@ impl Search<'_> {
         }
     }
 
-    /// Where a secret starts, if one may start here that the end of the text cuts off.
+    /// The start of a secret that the end of the text cuts off, if one may start here.
     fn cut_off_at(&self, readings: &Readings<'_>, at: usize, byte: u8) -> Option<usize> {
         if !self.may_start(byte) {
             return None;
@@ -281,7 +280,7 @@ impl Search<'_> {
         std::iter::once(byte).chain(escaped).filter_map(starting_with).min()
     }
 
-    /// A copy of the text with the marker in the place of each range.
+    /// A copy of the text with the marker in place of each range.
     fn without(&self, text: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
         let mut copy = Vec::with_capacity(text.len() + ranges.len() * self.marker.len());
         let mut kept_from = 0;

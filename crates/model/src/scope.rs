@@ -1,4 +1,4 @@
-//! Scopes: the operations inside a service that a credential supports and a grant selects (`charges.read`).
+//! Scopes: the operations of a service that a credential supports and a grant selects (`charges.read`).
 
 use std::collections::BTreeSet;
 
@@ -11,36 +11,32 @@ identifiers! {
     Scope;
 }
 
-/// Several scopes, in the order of their names.
+/// Scopes, ordered by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct ScopeSet(BTreeSet<Scope>);
 
-/// How many scopes one credential, grant or principal may name.
+/// The maximum number of scopes of one credential, grant or principal.
 pub const SCOPE_LIMIT: usize = 1024;
 
 impl ScopeSet {
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether this one is among them.
     pub fn contains(&self, scope: &Scope) -> bool {
         self.0.contains(scope)
     }
 
-    /// Those that `other` does not have: empty means that these are within `other`.
+    /// Those that `other` does not have: empty if these are within `other`.
     pub fn beyond(&self, other: &Self) -> Vec<Scope> {
         self.0.difference(&other.0).cloned().collect()
     }
 
-    /// Those that both have.
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.0.intersection(&other.0).cloned().collect())
     }
 
-    /// In order.
     pub fn iter(&self) -> impl Iterator<Item = &Scope> {
         self.0.iter()
     }
@@ -57,7 +53,7 @@ impl<'de> Deserialize<'de> for ScopeSet {
         let scopes = Vec::<Scope>::deserialize(deserializer)?;
         if scopes.len() > SCOPE_LIMIT {
             return Err(serde::de::Error::custom(format_args!(
-                "at most {SCOPE_LIMIT} scopes, and got {}",
+                "must have at most {SCOPE_LIMIT} scopes, has {}",
                 scopes.len()
             )));
         }

@@ -1,5 +1,5 @@
-//! Secrets in memory. A [`Secret`] is wiped when it is dropped and cannot be printed, serialised, cloned or compared by
-//! accident; whoever needs the bytes says so with [`Secret::expose`].
+//! Secrets in memory. A [`Secret`] is wiped when it is dropped and cannot be printed, serialized, cloned or compared by
+//! accident; code that needs the bytes calls [`Secret::expose`].
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use zeroize::{Zeroize, Zeroizing};
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes the text over; the caller's copy, if it kept one, is the caller's to wipe.
+    /// Takes ownership of the text; the caller must wipe any copy.
     pub fn new(text: String) -> Self {
         Self(Zeroizing::new(text))
     }
 
-    /// The secret itself. Every call of this is a place to look at in a review.
+    /// The secret itself. Review every caller.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -29,12 +29,12 @@ impl Secret {
 pub struct Material(BTreeMap<String, Secret>);
 
 impl Material {
-    /// No fields: a credential whose secret is still to come.
+    /// Empty: for a credential without a secret so far.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a field; answers false, and changes nothing, where the name is taken.
+    /// Adds a field; returns false, and changes nothing, if the name exists.
     pub fn insert(&mut self, name: String, secret: Secret) -> bool {
         match self.0.entry(name) {
             std::collections::btree_map::Entry::Vacant(entry) => {
@@ -45,29 +45,27 @@ impl Material {
         }
     }
 
-    /// The field of this name.
     pub fn get(&self, name: &str) -> Option<&Secret> {
         self.0.get(name)
     }
 
-    /// Whether there is no field at all.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The names of the fields, which are no secret.
+    /// The names of the fields, which are not secret.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// Names and secrets, in the order of the names.
+    /// Names and secrets, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Secret)> {
         self.0.iter().map(|(name, secret)| (name.as_str(), secret))
     }
 
-    /// The plaintext that is sealed: a JSON object of the fields, in a buffer that is wiped when dropped.
+    /// The plaintext to seal: a JSON object of the fields, in a buffer that is wiped when dropped.
     pub fn to_plaintext(&self) -> Zeroizing<Vec<u8>> {
-        // Grown once: a reallocation would leave an unwiped copy behind. Escaping at most sextuples a byte.
+        // Allocated once: a reallocation would leave an unwiped copy behind. Escaping grows a byte at most sixfold.
         let bound = self.0.iter().map(|(name, secret)| 6 * (name.len() + secret.0.len()) + 8).sum::<usize>() + 2;
         let mut plaintext = Zeroizing::new(Vec::with_capacity(bound));
         plaintext.push(b'{');
@@ -83,7 +81,7 @@ impl Material {
         plaintext
     }
 
-    /// Reads [`Material::to_plaintext`] back; `None` when these bytes never came from it.
+    /// Parses [`Material::to_plaintext`]; `None` for any other bytes.
     pub fn from_plaintext(plaintext: &[u8]) -> Option<Self> {
         let mut fields: BTreeMap<String, String> = serde_json::from_slice(plaintext).ok()?;
         let material =

@@ -1,9 +1,9 @@
-//! Names that look like a secret's: judged word by word, so that `api_key` and `apiKey` are found and `monkey`,
-//! `author`, `keywords` and `token_count` are not. Every name of every call is looked at, so nothing is allocated here.
+//! Names that indicate a secret, checked word by word, so that `api_key` and `apiKey` match and `monkey`, `author`,
+//! `keywords` and `token_count` do not. Every name of every call is checked, so nothing is allocated here.
 
 use std::cmp::Ordering;
 
-/// A name with one of these words in it is a secret's.
+/// A name with one of these words is that of a secret.
 const ANYWHERE: [&str; 28] = [
     "accesskey",
     "accesstoken",
@@ -34,11 +34,11 @@ const ANYWHERE: [&str; 28] = [
     "ssn",
     "totp",
 ];
-/// A name that ends in one of these is; `token_count` is about tokens, and is none.
+/// A name that ends in one of these is; `token_count` is about tokens, and is not.
 const AT_THE_END: [&str; 6] = ["auth", "bearer", "pass", "pin", "session", "token"];
-/// Words that may follow those and change nothing.
+/// Words that may follow those without changing the meaning.
 const CARRIERS: [&str; 9] = ["base64", "data", "hash", "header", "id", "key", "string", "text", "value"];
-/// Two words that make a secret together.
+/// Two words that together name a secret.
 const PAIRS: [(&str, &str); 20] = [
     ("access", "key"),
     ("access", "token"),
@@ -62,8 +62,8 @@ const PAIRS: [(&str, &str); 20] = [
     ("social", "security"),
 ];
 
-/// Words, and for each first letter of ASCII the lengths that those with it have, a bit for each. Nearly every word of a
-/// name is none of them, and is told apart by this alone.
+/// Words, with a bit set of their lengths for each ASCII first letter. Nearly every word of a name is none of them, and
+/// is excluded by this alone.
 struct Words<const COUNT: usize> {
     words: [&'static str; COUNT],
     lengths: [u32; 128],
@@ -98,7 +98,7 @@ impl<const COUNT: usize> Words<COUNT> {
                 let length = u32::try_from(word.len()).unwrap_or(u32::MAX);
                 1_u32.checked_shl(length).is_some_and(|bit| lengths & bit != 0)
             }
-            // Some letters beyond ASCII are those of ASCII in lower case.
+            // Some non-ASCII letters are ASCII in lower case.
             _ => true,
         }
     }
@@ -115,8 +115,8 @@ const fn seconds() -> [&'static str; PAIRS.len()] {
     seconds
 }
 
-/// Whether this name looks like that of a secret. Of the name around it, or the path to it, the last word counts too:
-/// the `number` of a `card` is one.
+/// Whether this name indicates a secret. The last word of the surrounding name, or of the path to it, counts too: the
+/// `number` of a `card` is one.
 pub(crate) fn is_secret(parent: &str, name: &str) -> bool {
     let mut previous = words(parent).last();
     let mut significant = None;
@@ -152,11 +152,11 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
         rest = after;
         (!word.is_empty()).then_some(word)
     });
-    // `base64` is a word with its number; what is a number only says nothing.
+    // `base64` is a word with its number; a number alone is ignored.
     words.map(|word: &str| if same(word, "base64") { word } else { bare(word) }).filter(|word| !word.is_empty())
 }
 
-/// Where the first word ends: before what is no letter or digit, and before a capital that begins the next word.
+/// The end of the first word: before anything but letters and digits, and before a capital that begins the next word.
 fn end_of_word(text: &str) -> usize {
     let mut letters = text.char_indices().peekable();
     let mut previous: Option<char> = None;
@@ -184,8 +184,8 @@ fn same(word: &str, known: &str) -> bool {
     match word.len().cmp(&known.len()) {
         Ordering::Less => false,
         Ordering::Equal => word.eq_ignore_ascii_case(known),
-        // Some letters beyond ASCII are those of ASCII in lower case, such as the sign of the Kelvin. They are all longer
-        // than one byte. What begins with another letter of ASCII is quickly told apart.
+        // Some non-ASCII letters are ASCII in lower case, such as the Kelvin sign. They are all longer than one byte. A
+        // word with another ASCII first letter is quickly excluded.
         Ordering::Greater => {
             let first = word.as_bytes().first().copied().unwrap_or_default();
             let may_be = !first.is_ascii() || known.as_bytes().first() == Some(&first.to_ascii_lowercase());

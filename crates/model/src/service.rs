@@ -1,5 +1,5 @@
-//! Services and their tools, as the registry knows them (RFC-0014 §8): what can be called, with which parameters, and
-//! how a call becomes an HTTP request.
+//! Services and their tools in the registry (RFC-0014 §8): what can be called, with which parameters, and how a call
+//! becomes an HTTP request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -46,59 +46,53 @@ identifiers! {
     ServiceVersion;
 }
 
-/// One version of a service: its tools and where they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceDefinition {
-    /// The service.
     pub service: ServiceName,
-    /// Which version of it.
     pub version: ServiceVersion,
-    /// What it is, for people and agents.
+    /// For people and agents.
     pub description: Option<String>,
-    /// What backs its tools: a connector, a host extension or a mounted MCP server.
+    /// A connector or a host extension.
     pub source: SourceKind,
-    /// Where it is, unless the credential says otherwise. A mounted MCP server without one is a process of this machine.
+    /// The base URL, unless the credential has one.
     pub base_url: Option<BaseUrl>,
-    /// What can be called.
     pub tools: BTreeMap<ToolName, ToolDefinition>,
 }
 
-/// Something that can be called. What it does not declare stays `None`, so that it can be asked for.
+/// A tool. Undeclared properties stay `None`, so that they can be distinguished.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
-    /// What people call it.
     pub title: Option<Line>,
-    /// What it does, for people and agents.
+    /// For people and agents.
     pub description: Option<String>,
-    /// The scope that a grant must hold.
+    /// The scope that a grant must have.
     pub scope: Scope,
-    /// How dangerous it is, as declared; [`ToolDefinition::tier`] is what counts.
+    /// The declared tier; [`ToolDefinition::tier`] is the effective one.
     pub safety_tier: Option<SafetyTier>,
     /// The scopes that the principal itself must hold, all of them.
     pub required_scopes: Option<BTreeSet<RequiredScope>>,
-    /// Whether a person must approve a call.
+    /// Whether a call needs approval.
     pub approval: Option<ApprovalNeed>,
-    /// Who must, and what their answer covers.
     pub approval_rule: Option<ApprovalRule>,
-    /// How it reaches the network.
+    /// How it accesses the network.
     pub egress: Option<Egress>,
-    /// What happens when a call is made again.
+    /// The effect of a repeated call.
     pub replay_policy: Option<ReplayPolicy>,
-    /// What a call costs, roughly.
+    /// The approximate cost of a call.
     pub cost_hint: Option<Hint>,
-    /// How long a call takes, roughly.
+    /// The approximate duration of a call.
     pub latency_hint: Option<Hint>,
     /// How often one principal may call it.
     pub rate_limit: Option<RateLimit>,
-    /// What the parameters must look like: JSON Schema 2020-12, an object at the top. Without one anything passes.
+    /// The JSON Schema (2020-12) of the parameters, an object at the top level. Without one every value is valid.
     pub parameters: Option<Value>,
-    /// What the answer looks like: JSON Schema 2020-12. Told, not checked.
+    /// The JSON Schema (2020-12) of the result. Informative, not enforced.
     pub returns: Option<Value>,
-    /// Whether calling twice does no more than calling once.
+    /// Whether a repeated call has no further effect.
     pub idempotent: bool,
-    /// What one call costs, by estimate.
+    /// The estimated cost of one call.
     pub estimated_cost: Option<Cost>,
-    /// How a call becomes a request.
+    /// The HTTP request of a call.
     pub http: Option<HttpMapping>,
     /// How a call becomes a request to a mounted MCP server.
     ///
@@ -106,9 +100,9 @@ pub struct ToolDefinition {
     pub mcp: Option<McpMapping>,
     /// What the log keeps of the parameters.
     pub logging: LoggingRule,
-    /// What policies and guardians know it by, besides its name.
+    /// Used by policies and guardians.
     pub labels: BTreeSet<Label>,
-    /// How long one call may take; without it, as long as the credential says.
+    /// The timeout of a call; by default that of the credential.
     pub timeout: Option<Duration>,
     /// Whether a call that must wait for an approver is detached: it does not wait on its connection.
     pub detach: bool,
@@ -120,7 +114,7 @@ impl ToolDefinition {
         self.logging.summary_of(parameters, self.parameters.as_ref().unwrap_or(&Value::Null))
     }
 
-    /// A tool of which nothing is known but the scope that it needs.
+    /// A tool of which only the required scope is known.
     pub fn of_scope(scope: Scope) -> Self {
         Self {
             title: None,
@@ -148,17 +142,17 @@ impl ToolDefinition {
         }
     }
 
-    /// How dangerous it is: what is not declared is taken to write, never guessed lower.
+    /// The effective tier: write if undeclared, never guessed lower.
     pub fn tier(&self) -> SafetyTier {
         self.safety_tier.unwrap_or(SafetyTier::Write)
     }
 }
 
-/// A definition that cannot be understood or stored.
+/// An invalid definition.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{path}` {reason}")]
 pub struct DefinitionError {
-    /// Where, from the top of the definition down.
+    /// The path from the top of the definition.
     pub path: String,
     /// What is wrong and what to write instead.
     pub reason: String,

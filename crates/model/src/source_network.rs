@@ -1,14 +1,14 @@
-//! From where somebody comes, as far as it tells them from others.
+//! The network of a client, for telling clients apart.
 
 use std::net::IpAddr;
 
-/// The network that an address stands for where clients are told apart: an IPv4 address by itself, however it is
-/// written, and for IPv6 the whole /64, since whoever has one address of it has all of them.
+/// The network of an address: an IPv4 address by itself, in any notation, and for IPv6 the whole /64, because a client
+/// with one address of it has all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceNetwork(IpAddr);
 
 impl SourceNetwork {
-    /// The one that this address is in.
+    /// The network of this address.
     pub fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V6(six) => {

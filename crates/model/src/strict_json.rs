@@ -1,5 +1,5 @@
-//! Reading JSON so that no two readers can understand it differently: a key that appears twice, a number that would
-//! lose digits, bytes that are no UTF-8, absurd nesting and anything after the value are refused instead of guessed.
+//! Parses JSON so that no two readers can interpret it differently: duplicate keys, numbers that would lose digits,
+//! invalid UTF-8, excessive nesting and trailing text are rejected.
 
 mod doubles;
 mod number;
@@ -18,91 +18,67 @@ use thiserror::Error;
 use self::doubles::Doubles;
 pub(crate) use self::number::exact as exact_number;
 
-/// How deep arrays and objects may be nested.
+/// The maximum nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 64;
 
-/// How deep they may be in what this program wrote itself: a value of a caller, which may be [`MAX_DEPTH`] deep, with
-/// everything that an event puts around it. What was written can be read again.
+/// The maximum nesting in text that this program wrote itself: a value of a caller, which may be [`MAX_DEPTH`] deep,
+/// with everything that an event puts around it. Written text can be parsed again.
 pub const MAX_WRITTEN_DEPTH: usize = MAX_DEPTH + 32;
 
-/// How much of a key is quoted in an error.
+/// The maximum length of a quoted key in an error.
 const QUOTED_CHARACTERS: usize = 64;
 
-/// A place in the text: line and column (in bytes), both counted from 1.
+/// A position in the text: line and column (in bytes), both counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// The line.
     pub line: usize,
     /// The byte within the line.
     pub column: usize,
 }
 
-/// Why a text was refused. The message says where and what to do.
+/// Why a text is rejected. The message has the position and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StrictJsonError {
-    /// The bytes are no text.
     #[error("the JSON text is not UTF-8 at {position}; encode it as UTF-8")]
     Encoding {
-        /// The first bad byte.
+        /// The first invalid byte.
         position: Position,
     },
-    /// An object names a member twice.
-    #[error("the key {key:?} appears twice in {place} ({position}); keep one of the two")]
+    #[error("duplicate key {key:?} in {place} ({position}); remove one of the two")]
     DuplicateKey {
-        /// The key, cut off if it is long.
+        /// The key, truncated if it is long.
         key: String,
-        /// The object that holds it, as a path.
+        /// The path of the object.
         place: String,
-        /// Where the second one stands.
+        /// The position of the second one.
         position: Position,
     },
-    /// Arrays and objects within each other without end.
     #[error("the JSON text is nested deeper than {limit} levels at {position}; flatten it")]
-    TooDeep {
-        /// The limit.
-        limit: usize,
-        /// Where the limit is crossed.
-        position: Position,
-    },
-    /// A number that cannot be kept without changing it.
+    TooDeep { limit: usize, position: Position },
+    /// A number that cannot be represented exactly.
     #[error(
-        "the number at {place} ({position}) has more digits or a larger exponent than can be kept exactly; \
+        "the number at {place} ({position}) has more digits or a larger exponent than can be represented exactly; \
          send it as a string"
     )]
     InexactNumber {
-        /// The member that is the number, as a path.
+        /// The path of the number.
         place: String,
-        /// Where the number stands.
         position: Position,
     },
-    /// Something follows the value.
-    #[error("there is more text after the JSON value, at {position}; send a single value")]
-    TrailingData {
-        /// Where the rest begins.
-        position: Position,
-    },
-    /// The text stops in the middle of the value.
-    #[error("the JSON text ends too early, at {position}; send all of it")]
-    CutOff {
-        /// Where it ends.
-        position: Position,
-    },
-    /// Not JSON at all.
-    #[error("not JSON at {position}: {reason}; correct the text there")]
-    Malformed {
-        /// Where.
-        position: Position,
-        /// What was found or expected.
-        reason: String,
-    },
+    #[error("unexpected text after the JSON value at {position}; send a single value")]
+    TrailingData { position: Position },
+    #[error("the JSON text is truncated at {position}; send all of it")]
+    CutOff { position: Position },
+    #[error("invalid JSON at {position}: {reason}")]
+    Malformed { position: Position, reason: String },
 }
 
-/// Reads one JSON value that every reader will understand alike.
+/// Parses one JSON value that every reader interprets in the same way.
 pub fn parse(bytes: &[u8]) -> Result<Value, StrictJsonError> {
     parse_within(bytes, MAX_DEPTH)
 }
 
-/// Reads one JSON value that this program wrote.
+/// Parses one JSON value that this program wrote.
 pub fn parse_written(bytes: &[u8]) -> Result<Value, StrictJsonError> {
     parse_within(bytes, MAX_WRITTEN_DEPTH)
 }
@@ -138,8 +114,8 @@ impl fmt::Display for Position {
     }
 }
 
-/// What is known while reading. The parser's own error type can only carry a sentence, so the reason of a refusal, and
-/// the path that unwinding collects from the inside out, are kept here.
+/// The state of the parser. Its own error type can only contain a sentence, so the reason of a rejection, and the path
+/// that unwinding collects from the inside out, are kept here.
 struct Reading<'a> {
     doubles: Doubles<'a>,
     limit: usize,
@@ -197,14 +173,14 @@ impl Reading<'_> {
     }
 }
 
-/// Reads one value, at a known depth.
+/// Parses one value, at a known depth.
 struct Node<'a, 'text> {
     reading: &'a mut Reading<'text>,
     depth: usize,
 }
 
 impl Node<'_, '_> {
-    /// The depth of what is inside this array or object.
+    /// The depth of the contents of this array or object.
     fn descend<E: serde::de::Error>(&mut self) -> Result<usize, E> {
         if self.depth == self.reading.limit {
             self.reading.fault = Some(Fault::TooDeep);

@@ -1,25 +1,25 @@
-//! The numbers of a YAML text: those that would lose digits are refused, as in JSON. The reader of YAML hands a number
-//! over as a double where it is no 64-bit integer, so this looks at the text itself.
+//! The numbers of a YAML text: those that would lose digits are rejected, as in JSON. The YAML parser hands over a
+//! number as a double if it is not a 64-bit integer, so this examines the text itself.
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
 use thiserror::Error;
 
 use crate::strict_json::exact_number;
 
-/// A number in YAML that cannot be kept without changing it.
+/// A number in YAML that cannot be represented exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "the number at line {line}, column {column} has more digits or a larger exponent than can be kept exactly; put it \
-     in quotes to make it a text"
+    "the number at line {line}, column {column} has more digits or a larger exponent than can be represented exactly; put it \
+     in quotes to make it a string"
 )]
 pub struct InexactNumber {
-    /// The line, counted from 1.
+    /// Counted from 1.
     pub line: usize,
     /// The character within the line, counted from 1.
     pub column: usize,
 }
 
-/// Checks every number of a text. What is no YAML is left to its reader to refuse.
+/// Checks every number of a text. Invalid YAML is left to the parser.
 pub fn check_numbers(text: &str) -> Result<(), InexactNumber> {
     for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
         if let Event::Scalar(token, style, _, tag) = event
@@ -35,7 +35,7 @@ pub fn check_numbers(text: &str) -> Result<(), InexactNumber> {
     Ok(())
 }
 
-/// Whether a plain scalar is a number that is not read as a 64-bit integer.
+/// Whether a plain scalar is a number that is not parsed as a 64-bit integer.
 fn is_double(token: &str) -> bool {
     let unsigned = token.strip_prefix(['+', '-']).unwrap_or(token);
     let is_numeral = unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.');

@@ -1,30 +1,21 @@
-//! Names and short texts that people and programs give to things: bounded, printable, and never a surprise in a log, a
-//! terminal or a URL.
+//! Names and short texts from people and programs: bounded, printable, and safe in a log, a terminal or a URL.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// Why a text was refused. The message is meant to stand behind the name of the field.
+/// Why a text is rejected. The message follows the name of the field.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TextError {
-    /// Nothing but nothing.
     #[error("must not be empty")]
     Empty,
-    /// Too many bytes.
-    #[error("must be at most {limit} bytes long, and has {length}")]
-    TooLong {
-        /// The limit.
-        limit: usize,
-        /// What it had.
-        length: usize,
-    },
-    /// A character that has no place there.
+    #[error("must be at most {limit} bytes long, has {length}")]
+    TooLong { limit: usize, length: usize },
     #[error("must not contain {found:?}; {allowed}")]
     Character {
-        /// The first offender.
+        /// The first one.
         found: char,
-        /// What may be used, as a sentence.
+        /// The allowed characters, as a sentence.
         allowed: &'static str,
     },
 }
@@ -44,7 +35,7 @@ pub fn check_line(text: &str, limit: usize) -> Result<(), TextError> {
     })
 }
 
-/// Characters that change how their neighbours are shown without being seen themselves.
+/// Invisible characters that change how their neighbours are displayed.
 fn is_deceptive(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
@@ -73,13 +64,11 @@ macro_rules! identifiers {
         pub struct $name(String);
 
         impl $name {
-            /// Checks and wraps the text.
             pub fn parse(text: &str) -> Result<Self, $crate::text::TextError> {
                 $crate::text::check_identifier(text)?;
                 Ok(Self(text.to_owned()))
             }
 
-            /// The text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -114,8 +103,7 @@ macro_rules! identifiers {
 pub(crate) use identifiers;
 
 identifiers! {
-    /// What somebody says about a tool or a principal in a word, so that policies and guardians can speak of all that
-    /// have it (`private-data`, `team:payments`).
+    /// A label of a tool or a principal, for policies and guardians (`private-data`, `team:payments`).
     Label;
 }
 
@@ -124,13 +112,11 @@ identifiers! {
 pub struct Line(String);
 
 impl Line {
-    /// Checks and wraps the text.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         check_line(text, 256)?;
         Ok(Self(text.to_owned()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -7,17 +7,15 @@ use jiff::tz::Offset;
 use thiserror::Error;
 
 /// A point in time, UTC, in whole milliseconds. Written as RFC 3339 with `+00:00` and three fraction digits, which the
-/// oldest supported client of the protocol can read.
+/// oldest supported client of the protocol can parse.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(jiff::Timestamp);
 
-/// The text or number does not name a point in time.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("not a time: write RFC 3339 with an offset, for example 2026-03-08T10:00:00+00:00")]
+#[error("must be an RFC 3339 time with an offset, for example 2026-03-08T10:00:00+00:00")]
 pub struct TimeError;
 
 impl Timestamp {
-    /// The beginning of 1970.
     pub const EPOCH: Self = Self(jiff::Timestamp::UNIX_EPOCH);
 
     /// From milliseconds since 1970.
@@ -30,19 +28,19 @@ impl Timestamp {
         self.0.as_millisecond()
     }
 
-    /// Reads RFC 3339; finer fractions than a millisecond are cut off.
+    /// Parses RFC 3339; fractions below a millisecond are truncated.
     pub fn parse(text: &str) -> Result<Self, TimeError> {
         let exact: jiff::Timestamp = text.parse().map_err(|_| TimeError)?;
         Self::from_millis(exact.as_millisecond())
     }
 
-    /// `duration` later; the end of time at the latest.
+    /// Saturates at the end of time.
     pub fn plus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.as_millis().saturating_add(millis)).unwrap_or(Self(END_OF_TIME))
     }
 
-    /// `duration` earlier; the beginning of time at the earliest.
+    /// Saturates at the beginning of time.
     pub fn minus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.as_millis().saturating_sub(millis)).unwrap_or(Self(jiff::Timestamp::MIN))
@@ -53,7 +51,7 @@ impl Timestamp {
 const END_OF_TIME: jiff::Timestamp = jiff::Timestamp::constant(253_402_207_200, 0);
 
 impl Timestamp {
-    /// The sign that comes before the text, and the text itself.
+    /// The sign before the text, and the text itself.
     fn text(self) -> (&'static str, [u8; 29]) {
         let civil = Offset::UTC.to_datetime(self.0);
         let (year, millisecond) = (i32::from(civil.year()), i32::from(civil.millisecond()));
@@ -78,12 +76,12 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sign, text) = self.text();
         formatter.write_str(sign)?;
-        // INVARIANT: only digits of ASCII are put in.
+        // INVARIANT: only ASCII digits are inserted.
         formatter.write_str(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 
-/// Writes so many digits of a number before this place.
+/// Writes the digits of a number before this position.
 fn write_digits(text: &mut [u8; 29], end: usize, length: usize, number: i32) {
     let mut rest = number;
     for place in text.iter_mut().take(end).rev().take(length) {

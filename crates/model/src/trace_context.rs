@@ -1,5 +1,5 @@
-//! W3C Trace Context: the position of a call in a distributed trace, as the headers `traceparent` and `tracestate` carry
-//! it. A value that does not follow the specification is no position, and never an error.
+//! W3C Trace Context: the position of a call in a distributed trace, in the headers `traceparent` and `tracestate`. A
+//! value that violates the specification is ignored, and never an error.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ pub struct TraceId([u8; 16]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpanId([u8; 8]);
 
-/// What `traceparent` says.
+/// The contents of `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
     pub trace: TraceId,
-    /// The span that the next one is a child of.
+    /// The parent of the next span.
     pub span: SpanId,
     /// Whether the sender records the trace.
     pub sampled: bool,
@@ -47,7 +47,7 @@ impl SpanId {
 }
 
 impl TraceParent {
-    /// Reads the header. Of a version after 00, which may have further fields, the fields of version 00 are read.
+    /// Parses the header. Of a version after 00, which may have further fields, the fields of version 00 are used.
     pub fn parse(text: &str) -> Option<Self> {
         let mut fields = text.splitn(5, '-');
         let version: [u8; 1] = hexadecimal(fields.next()?)?;
@@ -98,7 +98,7 @@ pub fn trace_state(text: &str) -> Option<&str> {
     (!text.is_empty() && text.len() <= MAX_TRACE_STATE && text.bytes().all(is_plain)).then_some(text)
 }
 
-/// Reads exactly so many bytes of lower-case hexadecimal digits.
+/// Parses exactly this many bytes of lower-case hexadecimal digits.
 fn hexadecimal<const N: usize>(text: &str) -> Option<[u8; N]> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if pairs.len() != N || !rest.is_empty() {

@@ -1,4 +1,4 @@
-//! Text as it is put before a person: what could not be seen in it, or would look like something else, is written out.
+//! Text as it is shown to approvers: invisible and misleading characters are escaped.
 
 /// The text with everything written as `\u{...}` that has no shape of its own: controls, marks without width, direction
 /// marks, tags, blanks other than the ASCII blank, variation selectors, private and unassigned characters, and accents
@@ -18,7 +18,7 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Words in which Latin letters stand beside letters of another script that look like them.
+/// Words that mix Latin letters with similar letters of another script.
 pub fn mixed_scripts(text: &str) -> Vec<String> {
     let mut words: Vec<String> = text
         .split(|letter: char| !letter.is_alphanumeric())
@@ -30,8 +30,8 @@ pub fn mixed_scripts(text: &str) -> Vec<String> {
     words
 }
 
-/// The first character that cannot be seen, unless it has its honest uses: a line end of two characters, and the mark
-/// that makes a picture of the symbol before it.
+/// The first invisible character, except those with legitimate uses: a CRLF newline, and the selector that makes the
+/// symbol before it an emoji.
 pub fn first_hidden(text: &str) -> Option<char> {
     let mut before = None;
     let mut rest = text.chars();
@@ -93,14 +93,14 @@ fn is_invisible(letter: char) -> bool {
     )
 }
 
-/// The standard library knows which characters can be printed, and tells only by how it writes them. The letter before
-/// keeps it from writing out marks that belong to one.
+/// The standard library knows which characters are printable, and reveals it only by how it escapes them. The letter
+/// before keeps it from escaping marks that belong to one.
 fn is_assigned(letter: char) -> bool {
     let pair: String = ['a', letter].into_iter().collect();
     !pair.escape_debug().any(|written| written == '\\')
 }
 
-/// Accents for letters of the European scripts. Marks of other scripts have no letters that contain them.
+/// Accents for letters of European scripts. Marks of other scripts have no letters that contain them.
 fn is_lone_accent(letter: char) -> bool {
     matches!(
         letter,
@@ -117,7 +117,7 @@ fn is_latin(letter: char) -> bool {
     letter.is_ascii_alphabetic() || (letter.is_alphabetic() && matches!(letter, '\u{c0}'..='\u{24f}'))
 }
 
-/// Greek, Cyrillic, Armenian, Cherokee, mathematical and wide letters.
+/// Greek, Cyrillic, Armenian, Cherokee, mathematical and full-width letters.
 fn looks_latin(letter: char) -> bool {
     letter.is_alphabetic()
         && matches!(

@@ -12,7 +12,7 @@ pub(crate) fn names(headers: &HeaderMap, wanted: &str) -> bool {
     kinds.filter_map(|kind| kind.split(';').next()).any(|essence| essence.trim().eq_ignore_ascii_case(wanted))
 }
 
-/// Whether the client takes plain text, and not the media type that the text usually has.
+/// Whether the client accepts plain text, but not the usual media type of the text.
 pub(crate) fn only_plain_text(headers: &HeaderMap, usual: &str) -> bool {
     names(headers, "text/plain") && !names(headers, usual) && !names(headers, "*/*")
 }

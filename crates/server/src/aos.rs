@@ -1,5 +1,6 @@
-//! OWASP AOS 0.1.0, and AOS as Joch speaks it, at `/v1/hooks/aos`: the runtimes of other agents ask at each point of an
-//! agent's loop whether it may go on. Whoever has shown a key is answered in JSON-RPC with status 200, whatever was sent.
+//! OWASP AOS 0.1.0, and AOS as Joch uses it, at `/v1/hooks/aos`: the runtimes of other agents ask at each point of an
+//! agent's loop whether it may continue. With a valid key the response is JSON-RPC with status 200, whatever the
+//! request was.
 
 use toolgate_api::openwop::hooks::AnswerHooks;
 

@@ -1,5 +1,5 @@
-//! Approvals over HTTP: the inbox, the decisions, the standing approvals, and the stream of their events. Decisions are
-//! made by POST and by nothing else.
+//! Approvals over HTTP: the inbox, the decisions, the standing approvals, and the stream of their events. Only POST
+//! decides.
 
 use toolgate_api::approvals::{AskForExternalCall, OpenApprovalLink};
 
@@ -34,7 +34,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// The page that one-time links lead to, which needs no key and tells nothing.
+/// The page of one-time links, which needs no key and reveals nothing.
 pub fn open_routes() -> Vec<Route> {
     vec![special::<OpenApprovalLink, _, _>(page::show)]
 }

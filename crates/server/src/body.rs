@@ -1,5 +1,5 @@
-//! Bodies: bounded, strict JSON, read into a typed value. What is not understood is refused by name, and no refusal
-//! repeats a value that was sent, since it may be a secret.
+//! Bodies: bounded, strict JSON, parsed into a typed value. An unknown field is refused by name, and no refusal repeats
+//! a submitted value, since it may be a secret.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,9 @@ use crate::router::App;
 pub use toolgate_api::Nothing;
 pub(crate) use toolgate_api::reading::Object;
 
-/// How long a body may take to arrive.
+/// The timeout for receiving a body.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A JSON body.
 pub struct Body<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
@@ -38,7 +37,7 @@ pub(crate) async fn json<T: DeserializeOwned>(request: Request, limit: usize) ->
     json_or(request, limit, || None).await
 }
 
-/// Reads the JSON body of a request. An empty one stands for `absent()`, and is refused where that is `None`.
+/// Reads the JSON body of a request. An empty one counts as `absent()`, and is refused if that is `None`.
 pub(crate) async fn json_or<T: DeserializeOwned>(
     request: Request,
     limit: usize,
@@ -55,6 +54,12 @@ pub(crate) async fn json_or<T: DeserializeOwned>(
     }
 }
 
+/// Reads the bytes of a body that must be declared as JSON.
+pub(crate) async fn json_bytes(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    is_json(&request)?;
+    read(request, limit).await
+}
+
 fn is_json(request: &Request) -> Result<(), Refusal> {
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
@@ -64,7 +69,7 @@ fn is_json(request: &Request) -> Result<(), Refusal> {
     Err(Refusal::new(Code::UnsupportedMediaType, "send JSON, with the header `Content-Type: application/json`"))
 }
 
-/// Reads the bytes of a body, and waits for its turn to be parsed where it is large.
+/// Reads the bytes of a body, and waits for its turn to be parsed if it is large.
 pub(crate) async fn read(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let share = request.extensions().get::<Arc<BodyShare>>().cloned();
     let collected = tokio::time::timeout(TIMEOUT, collect(request.into_body(), limit, share.as_deref())).await;
@@ -75,7 +80,7 @@ pub(crate) async fn read(request: Request, limit: usize) -> Result<Zeroizing<Vec
     Ok(bytes)
 }
 
-/// Reads no further than there is room for.
+/// Reads up to the limit.
 async fn collect(
     mut body: axum::body::Body,
     limit: usize,
@@ -83,7 +88,7 @@ async fn collect(
 ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let mut bytes = Zeroizing::new(Vec::new());
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Refusal::new(Code::MalformedJson, "the body broke off before its end"))?;
+        let frame = frame.map_err(|_| Refusal::new(Code::MalformedJson, "the body ended before it was complete"))?;
         let Ok(data) = frame.into_data() else { continue };
         let size = bytes.len().saturating_add(data.len());
         if size > limit {
@@ -120,7 +125,7 @@ pub(crate) fn misfit(path: &str, message: &str) -> Refusal {
         let (name, expected) = rest.split_once("`, ").unwrap_or((rest, ""));
         let known = match expected.strip_prefix("expected ") {
             Some(fields) => format!("known are {}", fields.trim_start_matches("one of ")),
-            None => "nothing is to be given".to_owned(),
+            None => "no fields are accepted".to_owned(),
         };
         return Refusal::new(Code::UnknownField, format!("`{name}` is not known here; {known}")).with("path", name);
     }
@@ -131,7 +136,7 @@ pub(crate) fn misfit(path: &str, message: &str) -> Refusal {
     let quotes_a_value = message.starts_with("invalid ") || message.starts_with("unknown variant");
     let reason = match message.rsplit_once(", expected ") {
         Some((_, expected)) if quotes_a_value => format!("`{place}` must be {expected}"),
-        _ if quotes_a_value => format!("`{place}` is not of the right kind"),
+        _ if quotes_a_value => format!("`{place}` has the wrong type"),
         _ => format!("`{place}` {message}"),
     };
     Refusal::new(Code::InvalidField, reason).with("path", place)
@@ -181,7 +186,7 @@ mod tests {
         );
         assert_eq!(refused("{}").1, "`name` is missing");
         let refusal = parse::<Nothing>(br#"{"force": true}"#).err().unwrap();
-        assert_eq!(refusal.reason(), "`force` is not known here; nothing is to be given");
+        assert_eq!(refusal.reason(), "`force` is not known here; no fields are accepted");
         assert_eq!(refused(r#"{"name": "a", "name": "b"}"#).0, Code::MalformedJson);
     }
 

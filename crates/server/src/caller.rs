@@ -1,5 +1,5 @@
-//! The caller of a request: the key in its headers, shown to the gate. What else stands in the query is read along with
-//! it, so that no handler can forget that somebody asked for something it does not know.
+//! The caller of a request, identified by the gate from the key in its headers. The query is parsed along with it, so
+//! that no handler can ignore an unknown parameter.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,26 +27,26 @@ use crate::router::App;
 /// The client of a request; put into each by the listener.
 #[derive(Clone)]
 pub struct Peer {
-    /// Its address: that of the connection, or what a trusted proxy says.
+    /// The address of the connection, or the one that a trusted proxy sends.
     pub address: IpAddr,
     slot: Option<Arc<Slot>>,
-    /// The certificate of its own that it presented on this connection.
+    /// The client's own certificate on this connection.
     pub(crate) certificate: Option<Arc<VerifiedCertificate>>,
     /// The request; `None` until its head was read.
     pub(crate) request: Option<RequestContext>,
 }
 
-/// What a request is identified by, before anybody has looked it up.
+/// The unverified credential of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Credential<'a> {
     /// The key in its headers.
     Key(&'a str),
-    /// The client certificate of its connection, where there is no key.
+    /// The client certificate of its connection, if there is no key.
     Certificate(&'a CertificateName),
 }
 
 impl<'a> Credential<'a> {
-    /// That of a request; headers that carry no single key are refused later on, with what is wrong with them.
+    /// The credential of a request; headers without a single key are refused later, with the reason.
     pub(crate) fn of(headers: &'a HeaderMap, peer: &'a Peer) -> Option<Self> {
         let key = presented_key(headers).ok()?;
         key.map(Self::Key).or_else(|| peer.certificate().map(Self::Certificate))
@@ -88,21 +88,19 @@ impl Peer {
     }
 }
 
-/// A request without parameters whose caller the gate has identified. A handler that takes this, or [`Asked`], cannot be
-/// reached without a key.
+/// A request without parameters whose caller the gate has identified. A handler that takes this, or [`Asked`], cannot
+/// be reached without a key.
 pub struct Identified(pub Caller);
 
 /// A request with parameters in its query, read strictly after the caller was identified.
 pub struct Asked<T>(pub Caller, pub T);
 
-/// A request that is a call of a tool. What it rests on is checked again when the call is admitted, so its caller may be
-/// identified by what was read some moments ago.
+/// A request that is a call of a tool. The admission checks everything again, so its caller may be identified from a
+/// recent read.
 pub struct Calling {
-    /// Who calls.
     pub caller: Caller,
-    /// For whom, where the headers say so.
+    /// The agent, if the headers name one.
     pub agent: Option<PrincipalId>,
-    /// From where.
     pub address: IpAddr,
 }
 
@@ -110,10 +108,10 @@ impl FromRequestParts<Arc<App>> for Calling {
     type Rejection = Denied;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
-        // Whether the caller may act for the agent is for the path to say, which writes a refusal down.
+        // The pipeline decides whether the caller may act for the agent, and records a refusal.
         let (caller, agent) = identify(parts, app, Freshness::Recent).await?;
         let Nothing {} = parameters::query(&parts.uri)?;
-        // The SDK names itself in the header of every request: that says nothing about for whom this one is.
+        // The SDK names itself in the header of every request: that says nothing about the agent of this one.
         let agent = agent.filter(|agent| agent != caller.id());
         Ok(Self { caller, agent, address: peer(&parts.extensions)?.address })
     }
@@ -146,7 +144,7 @@ pub(crate) async fn identify_acting(parts: &mut Parts, app: &App) -> Result<Call
     Ok(caller)
 }
 
-/// Finds out who asks, and for whom they say they do.
+/// Identifies the caller, and the agent that it claims to act for.
 pub(crate) async fn identify(
     parts: &mut Parts,
     app: &App,
@@ -169,7 +167,7 @@ pub(crate) fn peer(extensions: &Extensions) -> Result<&Peer, Refusal> {
     extensions.get::<Peer>().ok_or_else(|| Refusal::new(Code::Internal, "the connection has no address"))
 }
 
-/// The key in the headers, which nobody has checked.
+/// The unverified key in the headers.
 pub(crate) fn presented_key(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let bearer = match single(headers, header::AUTHORIZATION.as_str())? {
         None => None,
@@ -190,7 +188,7 @@ pub(crate) fn presented_key(headers: &HeaderMap) -> Result<Option<&str>, Refusal
     }
 }
 
-/// A header that may stand once: with two, a proxy in front and we might each believe another.
+/// A header that may appear once: with two, a proxy in front and this gate might each use another.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
     let mut values = headers.get_all(name).iter();
     let first = values.next();

@@ -1,6 +1,6 @@
-//! Streams of events (server-sent events): each goes on until the client goes, its key ends or the program ends. A page is
-//! read when the client has taken the one before, so a slow client costs no memory; between two pages nothing of the
-//! ledger is held. An idle stream reads nothing: it is woken when there may be events for it.
+//! Event streams (server-sent events): each continues until the client disconnects, its key ends or the gate shuts
+//! down. A page is read when the client has received the previous one, so a slow client costs no memory; between two
+//! pages nothing of the ledger is held. An idle stream reads nothing: it is woken when there may be events for it.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -19,22 +19,22 @@ use toolgate_model::permission::Permission;
 
 use crate::router::App;
 
-/// After how long a comment shows that the connection lives.
+/// The interval of keep-alive comments.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const KEEPALIVE: &str = "keepalive";
-const END_OF_STREAM: &str = "the stream ends here; come back with the id of the last event";
-/// How long a client should wait before it comes back.
+const END_OF_STREAM: &str = "the stream ends here; reconnect with the id of the last event";
+/// How long a client should wait before it reconnects.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What is followed, and how far.
+/// What is followed, and the position in it.
 pub(crate) trait Following: Send + 'static {
-    /// Some events that were read and not yet written.
+    /// Events that were read and not yet written.
     type Page: Send;
 
-    /// Whoever has this sees more; a caller that gains or loses it comes back for another view.
-    const SEES_MORE: Permission;
+    /// The permission to see more; a caller that gains or loses it must reconnect for another view.
+    const SEES_MORE: Option<Permission>;
 
-    /// The next events that the caller may see, without moving on; `None` where there are none yet.
+    /// The next events that the caller may see, without advancing; `None` if there are none yet.
     fn page(&self, app: &App, caller: &Caller) -> impl Future<Output = Result<Option<Self::Page>, Refusal>> + Send;
 
     /// Writes events and moves on behind them.
@@ -53,7 +53,7 @@ pub(crate) fn event(id: &str, kind: &str, data: &Value) -> Event {
     Event::default().id(line(id)).event(line(kind)).data(data.to_string())
 }
 
-/// What a stream begins with: when to come back, and behind which event.
+/// The first event of a stream: when to reconnect, and after which event.
 pub(crate) fn greeting(id: Option<&str>) -> Event {
     let greeting = Event::default().retry(RETRY);
     match id {
@@ -62,7 +62,7 @@ pub(crate) fn greeting(id: Option<&str>) -> Event {
     }
 }
 
-/// Begins with these events and goes on with what is followed. The follower was there before anything was read.
+/// Starts with these events and continues with new ones. The follower was registered before anything was read.
 pub(crate) fn open<F: Following>(
     app: Arc<App>,
     caller: Caller,
@@ -78,7 +78,7 @@ pub(crate) fn open<F: Following>(
     let events = stream::iter([beginning]).chain(rest).flat_map(stream::iter).map(Ok::<_, Infallible>);
     let headers = [
         (header::CACHE_CONTROL, "no-store"),
-        // Proxies that gather answers before they pass them on would hold a stream up for ever.
+        // Proxies that buffer responses would delay a stream for ever.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     (headers, Sse::new(events)).into_response()
@@ -95,14 +95,14 @@ struct Streaming<F> {
 }
 
 impl<F: Following> Streaming<F> {
-    /// What is sent next; `None` after the end.
+    /// The next events to send; `None` at the end.
     async fn next(&mut self) -> Option<Vec<Event>> {
         if self.ended {
             return None;
         }
         match self.events_or_sign().await {
             Ok(Some(events)) => Some(events),
-            // A refusal is told by the answer to the request with which the client comes back.
+            // The client gets a refusal in the response to its next request.
             Ok(None) | Err(_) => {
                 self.ended = true;
                 Some(vec![Event::default().comment(END_OF_STREAM)])
@@ -134,9 +134,9 @@ impl<F: Following> Streaming<F> {
     }
 
     async fn shown(&mut self, page: F::Page) -> Result<Option<Vec<Event>>, Refusal> {
-        // INVARIANT: looked at after the events were read, so that none from after the end of a key is ever sent.
+        // INVARIANT: checked after the events were read, so that none from after the end of a key is ever sent.
         let now = self.app.gate.authenticator.identify_again(&self.caller).await?;
-        let same_view = now.may(F::SEES_MORE) == self.caller.may(F::SEES_MORE);
+        let same_view = F::SEES_MORE.is_none_or(|permission| now.may(permission) == self.caller.may(permission));
         self.caller = now;
         if !same_view {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! A response with something that must last until it was written.
+//! A response with a value that must live until it is written.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
-/// Keeps this until the response was written. A response of a known size of at most so many bytes is as good as written.
+/// Keeps this until the response is written. A response of a known size up to this limit counts as written.
 pub(crate) fn hold<T: Send + Unpin + 'static>(response: Response, held: T, at_once: u64) -> Response {
     if response.body().size_hint().exact().is_some_and(|bytes| bytes <= at_once) {
         return response;

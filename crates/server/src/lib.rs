@@ -11,6 +11,7 @@ mod event_stream;
 mod held_body;
 pub mod limiter;
 pub mod listener;
+pub mod mcp;
 pub mod mount;
 pub mod openapi;
 pub mod openintent;

@@ -1,12 +1,13 @@
-//! The inbound limiter: how many requests one client may send at all, decided before anything else about a request. It
-//! has nothing to do with the limits of grants and tools, which the ledger keeps; this one is in the memory of a replica.
+//! The inbound limiter: bounds the requests of one client, before anything else about a request is decided. It is
+//! independent of the limits of grants and tools, which are in the ledger; this one is in the memory of a replica.
 //!
 //! A request counts in one of three tables, all under the same limit:
 //! - with a key that was accepted here before: the bucket of that key, by its digest;
-//! - with any other key: the bucket of unverified keys of its address, so that a new invented key for every request wins
-//!   nothing. If the gate then accepts the key, the token goes back and the key has a bucket of its own from there on;
-//! - without a key: the bucket of its address. It is not that of unverified keys, so that whoever has no key at all cannot
-//!   shut out a key that is new here.
+//! - with any other key: the bucket of unverified keys of its address, so that inventing a new key for every request
+//!   gains nothing. If the gate then accepts the key, the token is returned and the key has its own bucket from then
+//!   on;
+//! - without a key: the bucket of its address. It is separate from that of unverified keys, so that clients without a
+//!   key cannot shut out a key that is new here.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +31,7 @@ pub mod middleware;
 #[cfg(test)]
 mod tests;
 
-/// How many buckets a table holds: a few megabytes at most.
+/// The capacity of a table: a few megabytes at most.
 const CAPACITY: usize = 65_536;
 
 /// Counts requests.
@@ -45,13 +46,11 @@ pub struct Limiter {
 /// A request that was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limited {
-    /// Whose requests were too many.
+    /// The limit that was exceeded.
     pub scope: Scope,
-    /// How long to wait.
     pub wait: Wait,
 }
 
-/// Whose requests are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Those with one key.
@@ -60,8 +59,8 @@ pub enum Scope {
     Address,
 }
 
-/// A request that passed with a key that is not known here yet. This travels with the request until the gate has accepted
-/// the key; where it is dropped, the request stays counted for its address.
+/// A request that passed with an unverified key. This travels with the request until the gate has accepted the key; if
+/// it is dropped, the request stays counted for its address.
 #[derive(Clone)]
 pub struct UnverifiedKey {
     limiter: Arc<Limiter>,
@@ -83,7 +82,7 @@ impl Limiter {
         Self::held_grant(CAPACITY, limit, clock)
     }
 
-    /// Counts a request with this credential, which nobody has checked, from this address.
+    /// Counts a request with this unverified credential from this address.
     pub fn count(
         self: &Arc<Self>,
         credential: Option<Credential<'_>>,
@@ -123,12 +122,12 @@ impl Limiter {
 impl UnverifiedKey {
     /// The gate has accepted the key: the request counts for the key, and no longer for the address.
     ///
-    /// Requests that came before the first of a key was accepted have passed already. The key owes for them as much as
-    /// its bucket holds; what goes beyond, at most what the bucket of unverified keys let pass, is forgiven once.
+    /// Requests before the first acceptance of a key have passed already. The key is charged for them up to the size of
+    /// its bucket; the rest, at most what the bucket of unverified keys let pass, is forgiven once.
     pub fn accepted(self) {
         let mut tables = self.limiter.tables();
         let now = self.limiter.clock.now();
-        // With no room for it the key goes on as an unverified one.
+        // Without room the key continues as an unverified one.
         if tables.keys.make_known(self.digest, now) {
             tables.unverified_keys.give_back(&self.network, self.place, self.since, now);
         }
@@ -136,7 +135,6 @@ impl UnverifiedKey {
 }
 
 impl Scope {
-    /// How it is written.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Key => "key",

@@ -38,21 +38,21 @@ mod stream;
 mod tests;
 mod tls;
 
-/// How long a request on a connection that is kept for probes may take to arrive.
+/// The timeout for a request on a connection reserved for probes.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What one client, or all together, may take.
+/// The limits of one client, and of all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at a time.
     pub connections: usize,
     /// Connections of one address at a time on which no key was verified.
     pub connections_of_address: usize,
-    /// How long the head of a request may take to arrive; for the first one that is from the accepted connection on.
+    /// The timeout for the head of a request; for the first one it starts with the accepted connection.
     pub head_timeout: Duration,
-    /// How long a connection may be without a request.
+    /// The timeout for a connection without a request.
     pub idle_timeout: Duration,
-    /// How long requests in flight may take when the program is asked to end.
+    /// The timeout for requests in flight at shutdown.
     pub drain_timeout: Duration,
 }
 
@@ -68,13 +68,9 @@ impl Default for Limits {
     }
 }
 
-/// Where connections come in.
 pub enum Endpoint {
-    /// An address.
     Tcp {
-        /// Where it listens.
         listener: TcpListener,
-        /// TLS, or none.
         tls: Option<Arc<Tls>>,
         /// Whether each connection begins with a header of the PROXY protocol.
         proxy_protocol: bool,
@@ -89,15 +85,12 @@ enum Accepted {
     Unix(UnixStream),
 }
 
-/// What is served, and to whom.
 pub struct Serving {
     /// All requests go there.
     pub router: Router,
-    /// What clients may take.
     pub limits: Limits,
-    /// Who is believed about the addresses of clients.
+    /// The proxies that are trusted for client addresses.
     pub proxies: TrustedProxies,
-    /// Tells when to end.
     pub shutdown: Arc<Shutdown>,
     /// Counts the open connections.
     pub connections: OpenConnections,
@@ -128,7 +121,7 @@ pub async fn serve(endpoints: Vec<Endpoint>, serving: Serving, workers: &WorkerR
     });
     futures_util::future::join_all(accepting).await;
     if tokio::time::timeout(limits.drain_timeout, slots.all_returned()).await.is_err() {
-        tracing::warn!("some requests did not end in time");
+        tracing::warn!("some requests did not finish in time");
     }
 }
 
@@ -139,7 +132,6 @@ async fn drains(shutdown: &Shutdown) {
     }
 }
 
-/// One endpoint with what its connections need.
 struct BoundEndpoint {
     endpoint: Endpoint,
     shared: Arc<Shared>,
@@ -166,13 +158,13 @@ impl BoundEndpoint {
         }
     }
 
-    /// Serves connections that clients have made and that nobody has accepted. Closing the endpoint would reset them, and a
-    /// proxy does not repeat a request that it has sent.
+    /// Serves connections that are established and not accepted yet. Closing the endpoint would reset them, and a proxy
+    /// does not repeat a request that it has sent.
     fn accept_last(&self, workers: &WorkerRuntimes) {
         let mut rejected = RejectedConnections::default();
         match accepting::waiting(&self.endpoint) {
             Ok(waiting) => waiting.into_iter().for_each(|accepted| self.begin(accepted, workers, &mut rejected)),
-            Err(error) => tracing::warn!(%error, "connections that were made last could not be accepted"),
+            Err(error) => tracing::warn!(%error, "could not accept the connections that were still waiting"),
         }
     }
 
@@ -184,14 +176,14 @@ impl BoundEndpoint {
         };
         let Some(worker) = workers.slot() else { return };
         let timeouts = match slot.is_reserved() {
-            // Those who want more than a probe must not hold these up either.
+            // Clients that want more than a probe must not hold these up either.
             true => Timeouts { head: self.timeouts.head.min(PROBE_TIMEOUT), idle: PROBE_TIMEOUT },
             false => self.timeouts,
         };
         let peer = Peer::new(accepted.address(), Arc::clone(&slot));
         let transport = match accepted.on(&worker.handle) {
             Ok(transport) => transport,
-            Err(error) => return tracing::warn!(%error, "a connection could not be taken over"),
+            Err(error) => return tracing::warn!(%error, "could not register a connection with its worker"),
         };
         let activity = Arc::new(Activity::new(timeouts));
         let task = Connecting {
@@ -241,7 +233,7 @@ impl BoundEndpoint {
 }
 
 impl Accepted {
-    /// From where it comes; a socket of this machine is loopback.
+    /// The peer address; a Unix socket counts as loopback.
     fn address(&self) -> IpAddr {
         match self {
             Self::Tcp { address, .. } => *address,
@@ -249,13 +241,13 @@ impl Accepted {
         }
     }
 
-    /// Has this runtime told when there is something to read or room to write.
+    /// Registers the connection with this runtime.
     fn on(self, runtime: &tokio::runtime::Handle) -> std::io::Result<Transport> {
         match self {
             Self::Tcp { stream, .. } => {
                 // Responses are small and waited for.
                 if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "TCP_NODELAY was not taken");
+                    tracing::debug!(%error, "could not set TCP_NODELAY");
                 }
                 let stream = stream.into_std()?;
                 let _entered = runtime.enter();
@@ -285,14 +277,14 @@ impl Connecting {
         let begun = tokio::time::timeout_at(self.deadline, self.begin(transport)).await;
         let transport = match begun {
             Ok(Ok(transport)) => transport,
-            Ok(Err(error)) => return tracing::debug!(%error, "a connection could not be begun"),
-            Err(_) => return tracing::debug!("a connection was not begun in time"),
+            Ok(Err(error)) => return tracing::debug!(%error, "could not set up a connection"),
+            Err(_) => return tracing::debug!("a connection was not set up in time"),
         };
         let stream = Stream::new(transport, Arc::clone(&self.activity));
         connection::serve(&self.shared, stream, self.peer, &self.activity, offload).await;
     }
 
-    /// Reads what comes before HTTP.
+    /// Reads what precedes HTTP.
     async fn begin(&mut self, transport: Transport) -> std::io::Result<Transport> {
         let Transport::Tcp(mut stream) = transport else { return Ok(transport) };
         if self.proxy_protocol {
@@ -311,7 +303,7 @@ impl Connecting {
     }
 }
 
-/// Connections that got no slot: the first of a while is logged, with how many there were since.
+/// Connections without a slot: the first of a period is logged, with the number since the last line.
 #[derive(Default)]
 struct RejectedConnections {
     count: u64,
@@ -329,10 +321,10 @@ impl RejectedConnections {
         let count = std::mem::take(&mut self.count);
         self.logged = Some(Instant::now());
         match why {
-            NoSlot::Full => tracing::warn!(count, "connections were closed: server.max_connections are open"),
+            NoSlot::Full => tracing::warn!(count, "closed connections: server.max_connections are open"),
             NoSlot::Address => tracing::warn!(
                 count,
-                "connections were closed: their address has server.max_connections_per_address open without a verified key"
+                "closed connections: their address has server.max_connections_per_address open without a verified key"
             ),
         }
     }

@@ -1,5 +1,5 @@
-//! Handlers behind the endpoints that `toolgate-api` declares: method, path, parameters, body and reply are those of the
-//! declaration, so a handler that differs from the document does not compile.
+//! Connects handlers with the endpoints that `toolgate-api` declares: method, path, parameters, body and reply are
+//! those of the declaration, so a handler that differs from the document does not compile.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ pub struct TypedRequest<E: Endpoint> {
     pub headers: HeaderMap,
 }
 
-/// The route of an endpoint whose every success has the reply and the status of its declaration. Refusals have the format
-/// that the handler returns.
+/// The route of an endpoint whose every success has the reply and the status of its declaration. The handler determines
+/// the format of refusals.
 pub fn endpoint<E, H, F, R>(handler: H) -> Route
 where
     E: Endpoint<Path: parameters::FromPath + Send, Query: Send, Reply: Send>,
@@ -46,7 +46,7 @@ where
     })
 }
 
-/// The route of an endpoint that has more kinds of responses than the types of its declaration say.
+/// The route of an endpoint with more kinds of responses than its declaration.
 pub fn responding<E, H, F, R>(handler: H) -> Route
 where
     E: Endpoint<Path: parameters::FromPath + Send, Query: Send>,
@@ -62,7 +62,7 @@ where
 
 /// The route of an endpoint whose handler reads the request itself.
 pub fn special<E: Endpoint, H: Handler<T, Arc<App>>, T: 'static>(handler: H) -> Route {
-    // INVARIANT: all methods that endpoints have are among those that axum knows.
+    // INVARIANT: axum knows all methods of the endpoints.
     let filter = MethodFilter::try_from(E::METHOD).unwrap_or(MethodFilter::GET);
     Route { method: E::METHOD, path: E::PATH, handler: on(filter, handler) }
 }
@@ -72,7 +72,7 @@ impl<E: Endpoint<Path: parameters::FromPath>> TypedRequest<E> {
         let (mut parts, body) = request.into_parts();
         let caller = caller::identify_acting(&mut parts, app).await?;
         let query = parameters::query(&parts.uri)?;
-        // A path that is not UTF-8 is no id.
+        // A path that is not UTF-8 is not an id.
         let text = Path::<String>::from_request_parts(&mut parts, app).await.map(|Path(text)| text);
         let path = parameters::id(&text.unwrap_or_default())?;
         let headers = parts.headers.clone();

@@ -10,10 +10,10 @@ mod generated;
 #[cfg(test)]
 mod tests;
 
-/// What is served under `/api/v1` and to operators.
+/// The API under `/api/v1` and for operators.
 pub const TOOLGATE: &str = include_str!("../openapi/openapi.json");
 
-/// What is served under `/v1`.
+/// The API under `/v1`.
 pub const OPENWOP: &str = include_str!("../openapi/openwop.json");
 
 pub(crate) async fn show_toolgate() -> Response {

@@ -1,5 +1,5 @@
-//! OpenWOP, major 1, under `/v1`: what this host can do, the catalog of RFC 0078, and the content-free trail of RFC 0064
-//! as events, of the whole log or of one run. Toolgate runs no workflows; a run is what its callers tie calls together by.
+//! OpenWOP, major 1, under `/v1`: the capabilities of this host, the catalog of RFC 0078, and the content-free trail of
+//! RFC 0064 as events, of the whole log or of one run. Toolgate runs no workflows; a run groups calls of its callers.
 
 use toolgate_api::openwop::discovery::{ShowCapabilities, ShowOpenWopOpenApi};
 
@@ -19,16 +19,15 @@ mod sessions;
 mod stream;
 mod tools;
 
-/// What an operator decides about this protocol.
+/// The operator's settings for this protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// How the list of tools looks.
     pub tool_list: ToolList,
     /// Whether the conformance endpoints are served.
     pub conformance: bool,
 }
 
-/// How the list of tools looks: the protocol's texts contradict each other.
+/// The form of the tool list: the protocol's texts contradict each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolList {
     /// A bare array, as the conformance suite wants it.
@@ -54,12 +53,12 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// The routes of the conformance suite, which are there only where the operator says so.
+/// The routes of the conformance suite, which exist only if the operator enables them.
 pub fn conformance_routes() -> Vec<Route> {
     conformance::routes()
 }
 
-/// The routes that need no key: they tell nothing about tenants.
+/// The routes that need no key: they reveal nothing about tenants.
 pub fn open_routes() -> Vec<Route> {
     vec![special::<ShowCapabilities, _, _>(discovery::show), special::<ShowOpenWopOpenApi, _, _>(openapi::show_openwop)]
 }

@@ -1,4 +1,4 @@
-//! What operators look at: is it alive, is it ready, what does it count, what does it serve.
+//! Endpoints for operators: health, readiness, metrics and the API documents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use crate::openapi;
 use crate::router::{App, Route};
 use crate::shutdown::Phase;
 
-/// How long `/readyz` waits for each part.
+/// The timeout of `/readyz` per component.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 mod about;
 pub mod metrics;
 pub mod tasks;
 
-/// The routes that need no key: they tell nothing about tenants.
+/// The routes that need no key: they reveal nothing about tenants.
 pub fn routes() -> Vec<Route> {
     vec![
         special::<ShowPage, _, _>(about::page),
@@ -42,15 +42,15 @@ async fn health() -> Json<Health> {
     Json(Health { status: Okay::Value, version: env!("CARGO_PKG_VERSION").to_owned() })
 }
 
-/// A probe that waits is no answer to whether the gate is ready.
+/// A probe must not wait to find out whether the gate is ready.
 async fn within(check: impl Future<Output = Result<(), Refusal>>) -> Result<(), Refusal> {
     tokio::time::timeout(CHECK_TIMEOUT, check).await.unwrap_or_else(|_| {
-        let reason = format!("there was no answer within {} seconds", CHECK_TIMEOUT.as_secs());
+        let reason = format!("no response within {} seconds", CHECK_TIMEOUT.as_secs());
         Err(Refusal::new(Code::LedgerUnavailable, reason))
     })
 }
 
-/// Ready when the ledger takes writes, the key provider seals, nothing is sealed under a key that is gone, and the
+/// Ready if the ledger accepts writes, the key provider seals, nothing is sealed under a missing key, and the
 /// background tasks run.
 async fn readiness(State(app): State<Arc<App>>) -> Response {
     let ledger = app.gate.maintenance.check_ledger();
@@ -61,7 +61,7 @@ async fn readiness(State(app): State<Arc<App>>) -> Response {
     let (ledger, keys) = tokio::join!(within(ledger), within(keys));
     let stopping = match app.shutdown.phase() {
         Phase::Serving => Ok(()),
-        Phase::LameDuck | Phase::Draining => Err(Refusal::new(Code::Overloaded, "the gate is about to stop")),
+        Phase::LameDuck | Phase::Draining => Err(Refusal::new(Code::Overloaded, "the gate is shutting down")),
     };
     let tasks = app.tasks.check();
     let ready = ledger.is_ok() && keys.is_ok() && tasks.is_ok() && stopping.is_ok();

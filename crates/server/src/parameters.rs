@@ -1,4 +1,4 @@
-//! What stands in the URL: ids in the path, filters and paging in the query.
+//! URL parameters: ids in the path, filters and paging in the query.
 
 use std::sync::Arc;
 
@@ -30,30 +30,29 @@ pub fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refusal> {
     }
 }
 
-/// An id in the path, read by its own rules. What is no id cannot name anything: it is not found.
+/// An id in the path, parsed by its own rules. Text that is not an id is not found.
 pub struct Id<T>(pub T);
 
-/// What can be read from a path, or from a field that names something.
+/// A type that can be parsed from a path, or from a field that names something.
 pub trait FromPath: Sized {
-    /// What is said where the text is no id.
+    /// The code for text that is not an id.
     const MISSING: Code;
-    /// What such an id looks like.
+    /// The form of such an id.
     const SHAPE: &'static str;
 
-    /// Reads it.
     fn from_path(text: &str) -> Option<Self>;
 }
 
-/// Reads an id. One of the wrong shape names nothing, and the refusal says what the shape is.
+/// Parses an id. Text of the wrong form names nothing, and the refusal describes the form.
 pub fn id<T: FromPath>(text: &str) -> Result<T, Refusal> {
-    T::from_path(text).ok_or_else(|| Refusal::new(T::MISSING, format!("there is no such thing: {}", T::SHAPE)))
+    T::from_path(text).ok_or_else(|| Refusal::new(T::MISSING, format!("not found: {}", T::SHAPE)))
 }
 
 impl<T: FromPath> FromRequestParts<Arc<App>> for Id<T> {
     type Rejection = Denied;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
-        // A path that is not UTF-8 is no id either.
+        // A path that is not UTF-8 is not an id either.
         let text = Path::<String>::from_request_parts(parts, app).await.map(|Path(text)| text).unwrap_or_default();
         Ok(Self(id(&text)?))
     }
@@ -91,24 +90,29 @@ macro_rules! path_ids {
 }
 
 path_ids! {
-    toolgate_model::approval::LinkToken => ApprovalNotFound, "a link ends with 64 digits from 0 to 9 and a to f";
+    toolgate_model::approval::LinkToken => ApprovalNotFound, "a link ends with 64 lower-case hexadecimal digits";
     toolgate_model::approval::SessionName => SessionNotFound, "the name of a session has letters, digits and . _ : @ -";
-    toolgate_model::id::ApprovalId => ApprovalNotFound, "the id of an approval is appr_ and 26 letters and digits";
-    toolgate_model::id::StandingApprovalId => StandingApprovalNotFound, "the id of a standing approval is standing_ and 26 letters and digits";
-    toolgate_model::id::CredentialId => CredentialNotFound, "the id of a credential is cred_ and 26 letters and digits";
-    toolgate_model::id::GrantId => GrantNotFound, "the id of a grant is grant_ and 26 letters and digits";
-    toolgate_model::id::InvocationId => InvocationNotFound, "the id of an invocation is inv_ and 26 letters and digits";
-    toolgate_model::id::KeyId => KeyNotFound, "the id of a key is key_ and 26 letters and digits";
+    toolgate_model::id::ApprovalId => ApprovalNotFound, "the id of an approval is appr_ followed by 26 letters and \
+        digits";
+    toolgate_model::id::StandingApprovalId => StandingApprovalNotFound, "the id of a standing approval is standing_ \
+        followed by 26 letters and digits";
+    toolgate_model::id::CredentialId => CredentialNotFound, "the id of a credential is cred_ followed by 26 letters \
+        and digits";
+    toolgate_model::id::GrantId => GrantNotFound, "the id of a grant is grant_ followed by 26 letters and digits";
+    toolgate_model::id::InvocationId => InvocationNotFound, "the id of an invocation is inv_ followed by 26 letters \
+        and digits";
+    toolgate_model::id::KeyId => KeyNotFound, "the id of a key is key_ followed by 26 letters and digits";
     toolgate_model::hook::RunId => RunNotFound, "the id of an execution has letters, digits and . _ : @ -";
-    toolgate_model::id::SessionId => SessionNotFound, "the id of a session is session_ and 26 letters and digits";
+    toolgate_model::id::SessionId => SessionNotFound, "the id of a session is session_ followed by 26 letters and \
+        digits";
     toolgate_model::context::ContextId => RouteNotFound, "an intent's or task's id has letters, digits and . _ : @ -";
     toolgate_model::credential::ServiceName => ServiceNotFound, "the name of a service has letters, digits and . _ : @ -";
-    toolgate_model::id::VaultId => VaultNotFound, "the id of a vault is vault_ and 26 letters and digits";
+    toolgate_model::id::VaultId => VaultNotFound, "the id of a vault is vault_ followed by 26 letters and digits";
     toolgate_model::principal::PrincipalId => AgentNotFound, "the id of an agent has letters, digits and . _ : @ -";
     toolgate_model::principal::TenantId => TenantNotFound, "the id of a tenant has letters, digits and . _ : @ -";
 }
 
-/// The page that a query asks for.
+/// The requested page.
 pub fn page(limit: Option<impl Into<u32>>, cursor: Option<impl Into<String>>) -> Result<PageRequest, Refusal> {
     let limit = limit.map_or(Limit::DEFAULT, Into::into);
     let cursor: Option<String> = cursor.map(Into::into);
@@ -117,7 +121,7 @@ pub fn page(limit: Option<impl Into<u32>>, cursor: Option<impl Into<String>>) ->
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "limit"));
     }
     if cursor.as_deref().is_some_and(|cursor| check_identifier(cursor).is_err()) {
-        let reason = "`cursor` must be the `next_cursor` of an earlier answer";
+        let reason = "`cursor` must be the `next_cursor` of an earlier response";
         return Err(Refusal::new(Code::InvalidCursor, reason).with("path", "cursor"));
     }
     Ok(PageRequest { after: cursor, limit })

@@ -1,4 +1,4 @@
-//! Policies over HTTP: what is in force, its versions, changes to it, and what a draft or the past says about it.
+//! Policies over HTTP: the active ones, their versions, changes, and evaluations of drafts and of the past.
 
 use toolgate_api::policies::{ApplyPolicies, CheckPolicies, SimulatePolicies};
 

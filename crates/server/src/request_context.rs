@@ -44,7 +44,7 @@ fn joined_state(headers: &HeaderMap) -> Option<Arc<str>> {
     trace_state(&joined).map(Arc::from)
 }
 
-/// The value of a header that is there once.
+/// The value of a header that appears once.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;

@@ -13,6 +13,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use crate::aos::{self, HookSettings};
 use crate::approvals;
 use crate::limiter::{BodyMemory, InFlightLimit, Limiter};
+use crate::mcp::{self, Mcp};
 use crate::openintent::{self, error::Denied};
 use crate::openwop::{self, error::Flat};
 use crate::operations::metrics::Metrics;
@@ -21,37 +22,32 @@ use crate::operations::{self};
 use crate::policies;
 use crate::shutdown::Shutdown;
 
-/// What the handlers share.
+/// The state shared by handlers.
 pub struct App {
-    /// The gate.
     pub gate: Arc<Gate>,
-    /// What is counted.
     pub metrics: Arc<Metrics>,
-    /// What bounds the requests of one client, where anything does.
+    /// Limits the requests of one client, if configured.
     pub limiter: Option<Arc<Limiter>>,
-    /// How many requests of one key may be in flight.
     pub in_flight: Arc<InFlightLimit>,
-    /// How much memory the bodies of requests may take.
     pub body_memory: Arc<BodyMemory>,
     /// The largest body that is read, in bytes.
     pub max_body: usize,
     /// How OpenWOP is spoken.
     pub openwop: openwop::Settings,
-    /// What is agreed with the runtimes that ask at hooks.
+    /// The settings of the runtimes that send hook requests.
     pub hooks: HookSettings,
+    /// How the Model Context Protocol is spoken.
+    pub mcp: Mcp,
     /// How the background tasks are doing.
     pub tasks: Arc<Tasks>,
-    /// How far the shutdown of the program has come.
     pub shutdown: Arc<Shutdown>,
 }
 
-/// One route. The list of them is what the router is made of and what tests go through.
+/// A route. The router and the tests use the same list.
 pub struct Route {
-    /// Its method.
     pub method: Method,
-    /// Its path, with placeholders in braces.
+    /// With placeholders in braces.
     pub path: &'static str,
-    /// What answers it.
     pub handler: MethodRouter<Arc<App>>,
 }
 
@@ -66,19 +62,19 @@ pub fn router(app: Arc<App>) -> Router {
     let conformance = if app.openwop.conformance { openwop::conformance_routes() } else { Vec::new() };
     let openwop = openwop::routes().into_iter().chain(openwop::open_routes()).chain(conformance);
     let open = operations::routes().into_iter().chain(approvals::open_routes());
-    for route in guarded_routes().into_iter().chain(open).chain(openwop).chain(aos::routes()) {
+    for route in guarded_routes().into_iter().chain(open).chain(openwop).chain(aos::routes()).chain(mcp::routes()) {
         router = router.route(route.path, route.handler);
     }
     router
         .fallback(|uri: Uri| async move { refused(&uri, Code::RouteNotFound, "there is nothing at this path") })
         .method_not_allowed_fallback(|uri: Uri| async move {
-            refused(&uri, Code::MethodNotAllowed, "this path does not take this method")
+            refused(&uri, Code::MethodNotAllowed, "this path does not support this method")
         })
         .layer(from_fn_with_state(Arc::clone(&app), operations::metrics::count))
         .with_state(app)
 }
 
-/// A refusal in the words of the protocol that the path belongs to.
+/// A refusal in the format of the path's protocol.
 fn refused(uri: &Uri, code: Code, reason: &str) -> Response {
     if openwop::error::speaks_for(uri.path()) {
         return Flat::from(Refusal::new(code, format!("{reason}; see docs/openwop.md"))).into_response();

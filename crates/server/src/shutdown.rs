@@ -1,22 +1,19 @@
-//! The shutdown, in phases: first the gate says that it is about to stop and goes on serving, so that load balancers turn
-//! to other replicas; then it takes nothing new and ends what would go on for as long as a client listens.
+//! The shutdown, in phases: first `/readyz` fails while the gate keeps serving, so that load balancers switch to other
+//! replicas; then it accepts nothing new and ends what would continue as long as a client listens.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// How far the shutdown has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// It has not begun.
     Serving,
-    /// Everything is served, connections are to be given up after their response, and `/readyz` fails.
+    /// Everything is served, connections are closed after their response, and `/readyz` fails.
     LameDuck,
     /// No connection is accepted; requests in flight end.
     Draining,
 }
 
-/// How far the shutdown of the program has come.
 #[derive(Debug)]
 pub struct Shutdown(watch::Sender<Phase>);
 
@@ -27,12 +24,11 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// How far it has come.
     pub fn phase(&self) -> Phase {
         *self.0.borrow()
     }
 
-    /// Goes on to a phase; it never goes back.
+    /// Enters a phase; it never goes back.
     pub fn enter(&self, phase: Phase) {
         self.0.send_if_modified(|now| {
             let later = phase > *now;
@@ -41,13 +37,13 @@ impl Shutdown {
         });
     }
 
-    /// Returns the next phase once it is there; after the last one, never.
+    /// Returns the next phase once it is entered; never after the last one.
     pub fn after(&self, phase: Phase) -> impl Future<Output = Phase> + Send + use<> {
         let mut phases = self.0.subscribe();
         async move {
             match phases.wait_for(|now| *now > phase).await.map(|now| *now) {
                 Ok(now) => now,
-                // The program has let go of it, and with it of everything.
+                // The sender was dropped with the program.
                 Err(_) => std::future::pending().await,
             }
         }

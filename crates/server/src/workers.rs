@@ -29,7 +29,7 @@ struct WorkerThread {
     thread: JoinHandle<()>,
 }
 
-/// A connection's slot on a worker; given back when it is dropped.
+/// A connection's slot on a worker; released on drop.
 pub(crate) struct WorkerSlot {
     pub(crate) handle: Handle,
     /// For work that would block the worker.
@@ -59,12 +59,12 @@ impl WorkerRuntimes {
         })
     }
 
-    /// The runtime for what would hold a lane up.
+    /// The runtime for work that would block a worker.
     pub fn offload(&self) -> &Handle {
         &self.offload.handle
     }
 
-    /// A place in the lane that has the fewest connections.
+    /// A slot on the worker with the fewest connections.
     pub(crate) fn slot(&self) -> Option<WorkerSlot> {
         let worker = self.workers.iter().min_by_key(|worker| Arc::strong_count(&worker.connections))?;
         let (handle, offload) = (worker.handle.clone(), self.offload.handle.clone());
@@ -75,7 +75,7 @@ impl WorkerRuntimes {
     pub fn end(self) {
         let threads: Vec<_> =
             self.workers.into_iter().chain([self.offload]).filter_map(|worker| worker.thread).collect();
-        // All are told before the first is waited for.
+        // All are signalled before the first is awaited.
         let ending: Vec<_> = threads.into_iter().map(|WorkerThread { stop, thread }| (stop.send(()), thread)).collect();
         for (_, thread) in ending {
             // One that panicked has ended too.
@@ -90,7 +90,7 @@ impl Worker {
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name(name).spawn(move || {
-            // It ends as well when nobody is left to tell it.
+            // It also ends when the sender is dropped.
             let _ = runtime.block_on(stopped);
             runtime.shutdown_timeout(shutdown_timeout);
         })?;

@@ -34,7 +34,7 @@ impl TestClock {
         self.time.store(time.as_millis(), Ordering::SeqCst);
     }
 
-    /// Says of it, and of all its clones, that it was set to where it should not be.
+    /// Marks it, and all its clones, as set to a wrong time.
     pub fn set_stepped(&self, stepped: bool) {
         self.stepped.store(stepped, Ordering::SeqCst);
     }

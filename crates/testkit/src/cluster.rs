@@ -1,5 +1,5 @@
-//! A private PostgreSQL cluster: made in a temporary directory, served on a free loopback port, gone when its owner is.
-//! The standard library is all it uses, because `xtask` compiles this same file. It never installs PostgreSQL.
+//! A private PostgreSQL cluster: created in a temporary directory, listening on a free loopback port, removed with its
+//! owner. It uses only the standard library, because `xtask` compiles the same file. It never installs PostgreSQL.
 
 use std::fmt;
 use std::fs;
@@ -23,16 +23,15 @@ pub enum Durability {
     Memory,
 }
 
-/// Why there is no cluster.
 #[derive(Debug)]
 pub enum ClusterError {
     /// No directory with the server's programs was found.
     NotInstalled,
     /// The system refused something.
     Io(io::Error),
-    /// The owner is root, for whom PostgreSQL does not run, and there is no other account to run it.
+    /// The owner is root, as whom PostgreSQL refuses to run, and there is no other account to run it.
     NoAccount,
-    /// PostgreSQL did not start; its own last words.
+    /// PostgreSQL did not start; the end of its output.
     Refused(String),
 }
 
@@ -52,7 +51,7 @@ pub struct PrivateCluster {
 }
 
 impl Binaries {
-    /// Finds a supported version: first on `PATH`, then the newest where Debian keeps them.
+    /// Finds a supported version: first on `PATH`, then the newest in Debian's directories.
     pub fn find() -> Option<Self> {
         let mut installed: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
             .into_iter()
@@ -79,7 +78,7 @@ impl Binaries {
 }
 
 impl PrivateCluster {
-    /// Makes a new cluster and starts it.
+    /// Creates a cluster and starts it.
     pub fn create(durability: Durability) -> Result<Self, ClusterError> {
         let binaries = Binaries::find().ok_or(ClusterError::NotInstalled)?;
         let mut cluster = Self { binaries, home: Home::make()?, port: 0, durability, guard: None };
@@ -107,7 +106,7 @@ impl PrivateCluster {
     /// Starts the server again on the same port; nothing happens if it runs.
     pub fn start(&mut self) -> Result<(), ClusterError> {
         if self.guard.is_none() {
-            // The server, told to stop, waits this long for whoever has connected and has not yet said who they are.
+            // On shutdown the server waits this long for clients that have connected and not authenticated yet.
             let timeout = "-c authentication_timeout=10";
             let fsync = if self.durability == Durability::Disk { "on" } else { "off" };
             let options = format!(
@@ -140,9 +139,9 @@ impl fmt::Display for ClusterError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotInstalled => write!(formatter, "PostgreSQL {OLDEST_VERSION} or later is not installed"),
-            Self::Io(error) => write!(formatter, "the private PostgreSQL cluster could not be made: {error}"),
+            Self::Io(error) => write!(formatter, "the private PostgreSQL cluster could not be created: {error}"),
             Self::NoAccount => write!(formatter, "PostgreSQL does not run as root: add an account named nobody"),
-            Self::Refused(log) => write!(formatter, "PostgreSQL did not start, saying:\n{log}"),
+            Self::Refused(log) => write!(formatter, "PostgreSQL did not start:\n{log}"),
         }
     }
 }
@@ -163,7 +162,7 @@ struct Guard {
     pipe: ChildStdin,
 }
 
-/// What becomes of the files when the server stops.
+/// What happens to the files when the server stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Data {
     Keep,
@@ -194,7 +193,7 @@ fi
 "#;
 
 impl Guard {
-    /// Returns when the server answers.
+    /// Returns when the server responds.
     fn start(binaries: &Binaries, home: &Home, options: &str) -> Result<Self, ClusterError> {
         let mut command = Command::new("sh");
         command.args(["-c", GUARD, "guard"]).arg(&binaries.0).arg(&home.path).arg(options);
@@ -231,7 +230,7 @@ impl Guard {
 #[derive(Debug)]
 struct Home {
     path: PathBuf,
-    /// Who owns it and runs the server, if not the owner of this process.
+    /// The owner of the files and the server, if not the owner of this process.
     account: Option<Account>,
 }
 
@@ -259,7 +258,7 @@ impl Home {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = std::env::temp_dir().join(format!("toolgate-postgres-{}-{number}", std::process::id()));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
-                // Left by an earlier process of the same number whose guard was killed with it.
+                // Left by an earlier process with the same id whose guard was killed with it.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 outcome => return outcome.map(|()| path),
             }

@@ -1,4 +1,4 @@
-//! An OpenTelemetry collector on loopback. It decodes what arrives with the official message definitions, which the gate
+//! An OpenTelemetry collector on loopback. It decodes requests with the official message definitions, which the gate
 //! does not use.
 
 use std::collections::BTreeMap;
@@ -12,9 +12,8 @@ use prost::Message;
 
 use crate::upstream::{Received, Reply, Upstream};
 
-/// A running collector.
 pub struct Collector {
-    /// What receives the requests; a test can hold its responses back.
+    /// Receives the requests; a test can hold its responses back.
     pub upstream: Upstream,
 }
 
@@ -23,7 +22,7 @@ impl Collector {
         Self { upstream: Upstream::start(|_| Reply::text(200, "")) }
     }
 
-    /// Where it listens, as `telemetry.otlp_endpoint` takes it.
+    /// The value for `telemetry.otlp_endpoint`.
     pub fn url(&self) -> String {
         self.upstream.url()
     }

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! `GateSetup` can be changed before a start: `.database(url)`, `.environment(name, value)`, `.argument(text)`,
-//! `.configuration(toml)`, `.without_token()`. `start_refused()` expects that the gate does not start and answers what it
-//! said. `command()` is the binary with the same clean environment, for running the command line; `gate.cli()` also knows
-//! the URL and the token. A gate that is dropped is killed; the home goes with the last setup or gate that has it.
+//! `.configuration(toml)`, `.without_token()`. `start_refused()` expects that the gate does not start and returns its
+//! output. `command()` is the binary with the same clean environment, for running the command line; `gate.cli()` also knows
+//! the URL and the token. A gate that is dropped is killed; the home is removed with the last setup or gate that uses it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Read};
@@ -41,7 +41,6 @@ pub struct GateSetup {
     listen: SocketAddr,
 }
 
-/// A running gate.
 #[derive(Debug)]
 pub struct GateProcess {
     child: Child,
@@ -51,10 +50,8 @@ pub struct GateProcess {
     output: Output,
 }
 
-/// What became of a process.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
     pub status: ExitStatus,
     /// All that it wrote to its standard output.
     pub stdout: String,
@@ -90,20 +87,19 @@ impl GateSetup {
         self
     }
 
-    /// Sets a variable.
     #[must_use]
     pub fn environment(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// Lets calls reach services on this machine's loopback.
+    /// Allows calls to services on loopback.
     #[must_use]
     pub fn reaching_loopback(self) -> Self {
         self.environment("TOOLGATE_EGRESS_ALLOW", "127.0.0.1/32")
     }
 
-    /// Keeps the ledger in this PostgreSQL database.
+    /// Uses this PostgreSQL database as the ledger.
     #[must_use]
     pub fn database(self, url: &str) -> Self {
         self.environment("TOOLGATE_DATABASE_URL", url)
@@ -117,7 +113,7 @@ impl GateSetup {
         self
     }
 
-    /// Lets the gate make its own token, which [`GateProcess::token`] takes from what it says at its first start.
+    /// Lets the gate generate its own token, which [`GateProcess::token`] takes from the output of the first start.
     #[must_use]
     pub fn without_token(mut self) -> Self {
         self.token = None;
@@ -129,12 +125,12 @@ impl GateSetup {
         self.home.path()
     }
 
-    /// Where the ledger is, unless arguments or variables say otherwise.
+    /// The directory of the ledger, unless arguments or variables say otherwise.
     pub fn data(&self) -> PathBuf {
         self.home().join(".local/share/toolgate")
     }
 
-    /// Where keys and configuration are, unless arguments or variables say otherwise.
+    /// The directory of keys and configuration, unless arguments or variables say otherwise.
     pub fn configuration_home(&self) -> PathBuf {
         self.home().join(".config/toolgate")
     }
@@ -150,7 +146,7 @@ impl GateSetup {
         command
     }
 
-    /// Starts a gate and waits until it listens. Panics with what it said if it does not.
+    /// Starts a gate and waits until it listens. Panics with its output if it does not.
     pub fn start(&self) -> GateProcess {
         match self.try_start() {
             Ok(gate) => gate,
@@ -166,7 +162,7 @@ impl GateSetup {
         }
     }
 
-    /// Starts a gate; answers what became of it where it ends before it listens.
+    /// Starts a gate; returns the ended process if it ends before it listens.
     pub fn try_start(&self) -> Result<GateProcess, Ended> {
         let mut command = self.command();
         command.args(["serve", "--listen", &self.listen.to_string()]).args(&self.arguments);
@@ -194,7 +190,6 @@ impl GateProcess {
         GateSetup::new(binary).start()
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -204,12 +199,11 @@ impl GateProcess {
         format!("http://{}", self.address)
     }
 
-    /// The administrator's token; empty where the gate made it at an earlier start.
+    /// The administrator's token; empty if the gate generated it at an earlier start.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -219,24 +213,24 @@ impl GateProcess {
         &self.setup
     }
 
-    /// What it has written to its standard error so far: everything up to the listening line is there.
+    /// Its standard error so far, at least up to the listening line.
     pub fn stderr(&mut self) -> String {
         self.output.stderr_so_far()
     }
 
-    /// A request of the administrator; panics where there is no answer.
+    /// A request of the administrator; panics if there is no response.
     pub fn request(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         self.request_as(&self.token, method, path, body)
     }
 
-    /// A request with this key; panics where there is no answer.
+    /// A request with this key; panics if there is no response.
     pub fn request_as(&self, key: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let answer = self.try_request_as(key, method, path, body);
-        let answer = answer.unwrap_or_else(|error| panic!("{method} {path} was not answered: {error}"));
+        let answer = answer.unwrap_or_else(|error| panic!("{method} {path} got no response: {error}"));
         (answer.status, answer.json())
     }
 
-    /// A request with this key, which may stay without an answer when the gate ends.
+    /// A request with this key, which may stay without a response when the gate stops.
     pub fn try_request_as(&self, key: &str, method: &str, path: &str, body: Option<&Value>) -> io::Result<Answer> {
         request(self.address, key, method, path, body)
     }
@@ -248,12 +242,12 @@ impl GateProcess {
         command
     }
 
-    /// Asks it to end (SIGTERM) and does not wait.
+    /// Sends SIGTERM and does not wait.
     pub fn terminate(&self) {
         signal("TERM", self.id());
     }
 
-    /// Asks it to end (SIGTERM) and waits for that.
+    /// Sends SIGTERM and waits for the end.
     pub fn stop(self) -> Ended {
         self.terminate();
         self.wait()
@@ -265,7 +259,7 @@ impl GateProcess {
         std::mem::take(&mut self.output).ended(status)
     }
 
-    /// Ends it at once, as `kill -9` does.
+    /// Kills it, as `kill -9` does.
     pub fn kill(mut self) -> Ended {
         self.child.kill().expect("a process that can be killed");
         self.wait()
@@ -274,13 +268,13 @@ impl GateProcess {
 
 impl Drop for GateProcess {
     fn drop(&mut self) {
-        // Both fail only where the process is gone.
+        // Both fail only if the process has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A request to a gate somewhere on this machine; the address is all that a thread needs to keep.
+/// A request to any gate on this machine; a thread only needs the address.
 pub fn request(address: SocketAddr, key: &str, method: &str, path: &str, body: Option<&Value>) -> io::Result<Answer> {
     let authorization = format!("Bearer {key}");
     let mut headers = vec![("Authorization", authorization.as_str())];
@@ -314,7 +308,7 @@ impl Output {
         let reader = std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines() {
                 let Ok(line) = line else { return };
-                // The receiver lives as long as anybody is interested.
+                // The receiver lives as long as it is needed.
                 let _ = sender.send(line + "\n");
             }
         });
@@ -341,8 +335,8 @@ impl Output {
         }
     }
 
-    /// The token is written before the listening line, but through another pipe. `None` where the gate says that there is
-    /// none to show.
+    /// The token is written before the listening line, but to another pipe. `None` if the gate says that there is none
+    /// to show.
     fn generated_token(&mut self) -> Option<String> {
         loop {
             let found = self.stderr_text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');

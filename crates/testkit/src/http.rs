@@ -6,17 +6,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A test that waits longer than this for an answer has found a fault.
+/// A test that waits longer than this for a response has found a bug.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The status code.
     pub status: u16,
-    /// Names in lower case, and values, in the order in which they came.
+    /// Names in lower case, and values, in the order of arrival.
     pub headers: Vec<(String, String)>,
-    /// The body, whole.
     pub body: Vec<u8>,
 }
 
@@ -68,7 +65,7 @@ pub fn send_raw(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let written = stream.write_all(bytes);
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
-    // A server that has refused a request before its end may close without reading the rest: the answer counts.
+    // A server that has refused a request early may close without reading the rest: the response counts.
     if answer.is_empty() {
         written?;
         read?;
@@ -76,9 +73,9 @@ pub fn send_raw(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// Reads an answer whose end is the end of the bytes.
+/// Parses a response that ends with the bytes.
 pub fn parse(bytes: &[u8]) -> io::Result<Answer> {
-    let cut_off = || io::Error::new(io::ErrorKind::UnexpectedEof, "the answer broke off");
+    let cut_off = || io::Error::new(io::ErrorKind::UnexpectedEof, "the response ended early");
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").ok_or_else(cut_off)?;
     let head = String::from_utf8_lossy(&bytes[..end]);
     let mut lines = head.split("\r\n");

@@ -1,5 +1,5 @@
-//! A ledger for one test, on either engine, and tenants in it with an administrator, vaults, credentials and grants that
-//! have sensible contents, so that a test states only what it is about.
+//! A ledger for one test, on either engine, and tenants in it with an administrator, vaults, credentials and grants
+//! with sensible contents, so that a test states only what it is about.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ const CONNECTIONS: usize = 16;
 
 /// An empty ledger of one's own, with the clock that its tenants read.
 pub struct LedgerFixture {
-    // INVARIANT: dropped before `home`, which removes what it is stored in.
+    // INVARIANT: dropped before `home`, which removes its files.
     ledger: Arc<dyn Ledger>,
     clock: TestClock,
     signer: Arc<SigningKey>,
     home: Home,
 }
 
-/// Where a ledger is kept.
+/// The place of a ledger.
 pub enum Home {
     /// In a file of a temporary directory.
     Sqlite(tempfile::TempDir),
@@ -46,7 +46,7 @@ impl LedgerFixture {
         Self::open(Home::Postgres(TestDatabase::migrated().await)).await
     }
 
-    /// The ledger that is kept there, or a new one.
+    /// Opens the ledger in this place, or a new one.
     pub async fn open(home: Home) -> Self {
         let ledger = match &home {
             Home::Sqlite(directory) => open_sqlite(directory),
@@ -56,17 +56,15 @@ impl LedgerFixture {
         Self { ledger, clock: TestClock::new(), signer: Arc::new(signer), home }
     }
 
-    /// Closes the ledger, as far as nobody else holds it; what it is kept in stays.
+    /// Closes the ledger, unless something else holds it; its data stays.
     pub fn close(self) -> Home {
         self.home
     }
 
-    /// The ledger.
     pub fn ledger(&self) -> &Arc<dyn Ledger> {
         &self.ledger
     }
 
-    /// The clock.
     pub fn clock(&self) -> &TestClock {
         &self.clock
     }
@@ -76,7 +74,6 @@ impl LedgerFixture {
         &self.signer
     }
 
-    /// Where it is kept.
     pub fn home(&self) -> &Home {
         &self.home
     }

@@ -158,6 +158,18 @@ impl McpScript {
                 result
             }
             "tools/call" => return self.call(request, &id, params),
+            "resources/list" => {
+                let second = params["cursor"] == "second";
+                let mut result = json!({"resources": [{"uri": "test://one", "name": "one"}]});
+                match second {
+                    true => result["resources"][0]["uri"] = json!("test://two"),
+                    false => result["nextCursor"] = json!("second"),
+                }
+                result
+            }
+            "resources/templates/list" => {
+                json!({"resourceTemplates": [{"uriTemplate": "test://{id}", "name": "any"}]})
+            }
             "resources/read" => json!({"contents": [{"uri": params["uri"], "text": "resource"}]}),
             _ => return error(404, &id, -32601, "no such method"),
         };

@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// How nginx speaks to the gates behind it.
+/// The protocol of nginx to the gates behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upstreams {
     /// As it does where nothing is configured: HTTP/1.0, and a connection for each request.
     Default,
-    /// HTTP/1.1 on connections that are kept, as in `docs/configuration.md`.
+    /// HTTP/1.1 with keep-alive, as in `docs/configuration.md`.
     KeepAlive,
 }
 
@@ -25,7 +25,7 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts nginx in front of these gates; panics with what it says if it does not start.
+    /// Starts nginx in front of these gates; panics with its output if it does not start.
     pub fn start(gates: &[SocketAddr], upstreams: Upstreams) -> Self {
         let directory = TempDir::with_prefix("toolgate-nginx-").expect("a temporary directory");
         // Between finding a free port and nginx's taking it, another program may take it: then others are tried.
@@ -41,7 +41,6 @@ impl Nginx {
         Self { process, address, _directory: directory }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -49,7 +48,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Both fail only where the process is gone.
+        // Both fail only if the process has ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -84,7 +83,7 @@ fn run(directory: &TempDir, settings: &str, address: SocketAddr) -> Option<Child
     }
 }
 
-/// Servers are often outside the path of an ordinary user.
+/// Servers are often outside the `PATH` of an ordinary user.
 fn program() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);

@@ -1,5 +1,5 @@
 //! Databases for tests: each test gets its own, on the PostgreSQL that `cargo xtask test` started, or else on one that
-//! this process starts when the first test asks for it and that ends with the process.
+//! this process starts for the first test and that ends with the process.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
@@ -11,7 +11,8 @@ use toolgate_ledger::PostgresEngine;
 
 pub use crate::cluster::{Durability, PrivateCluster};
 
-/// The variable in which `cargo xtask test` tells the URL of its PostgreSQL, ending with a slash and a database's name.
+/// The variable with which `cargo xtask test` passes the URL of its PostgreSQL, ending with a slash and the name of a
+/// database.
 pub const VARIABLE: &str = "TOOLGATE_TEST_POSTGRES";
 
 /// An empty database of one's own, dropped with this value.
@@ -22,7 +23,7 @@ pub struct TestDatabase {
 }
 
 impl TestDatabase {
-    /// Makes the database; panics with advice if there is no PostgreSQL.
+    /// Creates the database; panics with advice if there is no PostgreSQL.
     pub async fn create() -> Self {
         let name = format!("test_{:016x}", RandomState::new().build_hasher().finish());
         execute(&format!("CREATE DATABASE {name}")).await.expect("a database for the test");
@@ -37,7 +38,7 @@ impl TestDatabase {
         Self::copy_of(TEMPLATE_NAME).await
     }
 
-    /// A copy of it as it is now, under a name of its own. Nobody may be connected.
+    /// A copy of its present state, under another name. No client may be connected.
     pub async fn copy(&self) -> Self {
         Self::copy_of(&self.name).await
     }
@@ -49,13 +50,12 @@ impl TestDatabase {
         Self { name, url }
     }
 
-    /// Puts a copy in its place, as a restore does; whoever is connected is cut off.
+    /// Replaces it by a copy, as a restore does; clients are disconnected.
     pub async fn restore(&self, copy: Self) {
         execute(&format!("DROP DATABASE {} WITH (FORCE)", self.name)).await.expect("a database to be replaced");
         execute(&format!("ALTER DATABASE {} RENAME TO {}", copy.name, self.name)).await.expect("a copy to be restored");
     }
 
-    /// Its connection URL.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -64,7 +64,7 @@ impl TestDatabase {
 impl Drop for TestDatabase {
     fn drop(&mut self) {
         let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-        // A thread of its own, because the test's runtime cannot be waited for from inside. Best effort: what remains is
+        // A separate thread, because the test's runtime cannot be awaited from inside. Best effort: what remains is
         // removed with the cluster.
         let dropping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -74,7 +74,7 @@ impl Drop for TestDatabase {
     }
 }
 
-/// URL of the server that all databases of this process are made on.
+/// The URL of the server for all databases of this process.
 static SERVER: LazyLock<String> = LazyLock::new(|| std::env::var(VARIABLE).unwrap_or_else(|_| OWN_CLUSTER.url()));
 
 /// Never dropped, as statics are not; its guard sees the process end.
@@ -99,7 +99,8 @@ async fn migrate_template() {
     client.execute("SELECT pg_advisory_lock($1)", &[&TEMPLATE_LOCK]).await.expect("the lock of the template");
     let exists = client.query("SELECT 1 FROM pg_database WHERE datname = $1", &[&TEMPLATE_NAME]).await;
     if exists.expect("the databases of the server").is_empty() {
-        // Under another name until it is complete: a program that dies meanwhile leaves nothing that would be used.
+        // Under another name until it is complete: a program that is killed in between leaves nothing that would be
+        // used.
         let begun = format!("{TEMPLATE_NAME}_begun");
         let leftover = format!("DROP DATABASE IF EXISTS {begun} WITH (FORCE)");
         client.batch_execute(&leftover).await.expect("what another program has left");
@@ -200,7 +201,7 @@ mod tests {
         let (_client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         owner.kill().unwrap();
         owner.wait().unwrap();
-        // Nobody closes the connection on this side: it ends when the server does.
+        // This side does not close the connection: it ends when the server does.
         let _ = connection.await;
         assert!(tokio_postgres::connect(&url, NoTls).await.is_err());
     }

@@ -1,5 +1,5 @@
-//! The published rules of events, for whatever a test reads from a log: each can be shown and fits the schema of what is
-//! shown, and the return of a call comes after the call that it names.
+//! Checks the published rules of events for everything that a test reads from a log: each event matches the schema of
+//! its shown form, and the return of a call comes after the call that it names.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use toolgate_model::schema::Schema;
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| Schema::compile(&RunEvent::schema()).expect("the schema of events"));
 
-/// The stored event as it is shown; one that does not fit its schema ends the test.
+/// The shown form of a stored event; panics if it does not match its schema.
 #[track_caller]
 pub fn shown(stored: &Value) -> Value {
     let sequence = stored["sequence"].as_u64().unwrap_or(0);
@@ -21,13 +21,13 @@ pub fn shown(stored: &Value) -> Value {
     let event = RunEvent::of(&typed, sequence).unwrap_or_else(|error| panic!("{error}: {stored}"));
     let event = serde_json::to_value(event).expect("an event");
     if let Err(violation) = SCHEMA.check(&event) {
-        panic!("an event does not fit its schema at `{}`: it {}: {event}", violation.path, violation.reason);
+        panic!("an event does not match its schema at `{}`: it {}: {event}", violation.path, violation.reason);
     }
     event
 }
 
-/// A whole log, oldest first, as it is shown: every event fits, no two have one id, and every return that names its call
-/// comes after it and tells of the same agent, tool and run.
+/// A whole log in its shown form, oldest first: every event matches its schema, ids are unique, and every return that
+/// names its call comes after it and has the same agent, tool and run.
 #[track_caller]
 pub fn whole_trail(stored: &[Value]) -> Vec<Value> {
     let events: Vec<Value> = stored.iter().map(shown).collect();

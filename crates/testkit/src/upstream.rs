@@ -1,16 +1,16 @@
 //! Services for tests to call: HTTP/1.1 on loopback, on a port that the system chooses, friendly or hostile as the test
-//! asks. It remembers every request and can hold all answers back, so that calls are in flight without sleeping.
+//! asks. It records every request and can hold all responses back, so that calls are in flight without sleeping.
 //!
 //! ```text
 //! let upstream = Upstream::start(|request| Reply::json(200, json!({"path": request.path()})));
-//! upstream.hold();                          // nothing is answered from here on
+//! upstream.hold();                          // no responses from here on
 //! ... start 64 calls in threads ...
 //! upstream.wait_for(64);                    // all have arrived
-//! upstream.release();                       // and are answered
+//! upstream.release();                       // and get their responses
 //! assert_eq!(upstream.received()[0].header("authorization"), Some("Bearer key"));
 //! ```
 //!
-//! An upstream that is dropped closes its port and its connections, whatever they are in the middle of.
+//! An upstream that is dropped closes its port and its connections, whatever their state.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader};
@@ -35,7 +35,6 @@ pub use token_server::{CLIENT_ID, CLIENT_SECRET, TokenServer};
 /// A test that waits longer than this for an upstream has found a fault.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A running service.
 pub struct Upstream {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -43,7 +42,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// A service that answers each request as told. Requests of several connections are answered at the same time.
+    /// A service with this handler. Requests of several connections are handled concurrently.
     pub fn start(answer: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port on loopback");
         let address = listener.local_addr().expect("the address of a listener");
@@ -56,15 +55,14 @@ impl Upstream {
         Self { address, shared, listening: Some(listening) }
     }
 
-    /// A small payments service, which asks for any bearer token: `POST /v1/charges`, `GET /v1/charges?limit=`,
-    /// `GET /v1/charges/{id}`, `POST /v1/refunds`, `GET /v1/balance`. It remembers charges, and makes up those with an
-    /// id `ch_...` that it never saw.
+    /// A small payments service, which requires any bearer token: `POST /v1/charges`, `GET /v1/charges?limit=`, `GET
+    /// /v1/charges/{id}`, `POST /v1/refunds`, `GET /v1/balance`. It stores charges, and invents those with an unknown
+    /// id `ch_...`.
     pub fn payments() -> Self {
         let payments = payments::Payments::default();
         Self::start(move |request| payments.answer(request))
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -79,22 +77,22 @@ impl Upstream {
         self.shared.lock().received.clone()
     }
 
-    /// How many requests arrived.
+    /// The number of requests received.
     pub fn count(&self) -> usize {
         self.shared.lock().received.len()
     }
 
-    /// How many connections were made, including those that have ended.
+    /// The number of connections, including ended ones.
     pub fn connections(&self) -> usize {
         self.shared.lock().accepted
     }
 
-    /// From here on nothing is answered; requests still arrive.
+    /// Holds all responses back from here on; requests still arrive.
     pub fn hold(&self) {
         self.shared.change(|state| state.held = true);
     }
 
-    /// Answers what was held back, and everything later.
+    /// Sends the responses that were held back, and all later ones.
     pub fn release(&self) {
         self.shared.change(|state| state.held = false);
     }
@@ -131,7 +129,7 @@ impl Drop for Upstream {
     }
 }
 
-/// What the threads of one upstream have in common.
+/// The shared state of the threads of one upstream.
 struct Shared {
     answer: Box<dyn Fn(&Received) -> Reply + Send + Sync>,
     state: Mutex<State>,
@@ -168,12 +166,12 @@ impl Shared {
         waited.expect("a lock under which nothing panics").0
     }
 
-    /// Waits; answers whether the upstream still runs after that.
+    /// Waits; returns whether the upstream still runs after that.
     fn pause(&self, interval: Duration) -> bool {
         !self.wait_while(interval, |state| !state.stopped).stopped
     }
 
-    /// Remembers the request and waits while answers are held back; answers whether the upstream still runs after that.
+    /// Records the request and waits while responses are held back; returns whether the upstream still runs after that.
     fn arrive(&self, request: &Received) -> bool {
         self.change(|state| state.received.push(request.clone()));
         let waited = self.changed.wait_while(self.lock(), |state| state.held && !state.stopped);
@@ -181,10 +179,10 @@ impl Shared {
     }
 }
 
-/// Accepts until the upstream is dropped, which makes a last connection to say so.
+/// Accepts until the upstream is dropped, which makes a last connection to signal it.
 fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
     for stream in listener.incoming() {
-        // A client that is gone before it was accepted is no matter.
+        // A client that disconnects before it is accepted does not matter.
         let Ok(stream) = stream else { continue };
         let Some(connection) = Connection::open(stream, shared) else { return };
         thread::spawn(move || {
@@ -203,7 +201,7 @@ struct Connection {
 impl Connection {
     /// `None` where the upstream has stopped.
     fn open(stream: TcpStream, shared: &Arc<Shared>) -> Option<Self> {
-        // Each chunk shall travel by itself.
+        // Each chunk must be sent separately.
         let _ = stream.set_nodelay(true);
         let stream = Arc::new(stream);
         let mut state = shared.lock();

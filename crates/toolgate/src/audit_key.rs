@@ -1,5 +1,5 @@
-//! The file of the key that signs the audit log: made on the first start, refused when others can read it.
-//! Its text is `{"format":1,"public_key":"toolgate+...","seed":"base64 of 32 bytes"}`.
+//! The file of the key that signs the audit log: created at the first start, refused if other users can read it. Its
+//! text is `{"format":1,"public_key":"toolgate+...","seed":"base64 of 32 bytes"}`.
 
 use std::path::{Path, PathBuf};
 
@@ -19,26 +19,18 @@ pub enum AuditKeyError {
     File(#[from] PrivateFileError),
     /// The text is no audit key.
     #[error("the audit key file {path} is damaged; restore it from a copy")]
-    Damaged {
-        /// Which file.
-        path: String,
-    },
-    /// It would be copied together with what it protects.
+    Damaged { path: String },
+    /// It would be copied together with the data that it protects.
     #[error(
-        "the audit key file {path} lies inside the data directory {data}; keep it elsewhere, so that a copy of the data does not carry the key that could forge its log"
+        "the audit key file {path} is inside the data directory {data}; move it elsewhere, so that a copy of the data \
+        does not include the key that signs its log"
     )]
-    InsideData {
-        /// Which file.
-        path: String,
-        /// The data directory.
-        data: String,
-    },
-    /// No key could be made.
+    InsideData { path: String, data: String },
     #[error(transparent)]
     Key(#[from] KeyError),
 }
 
-/// Opens the key in the file, and makes it where there is none.
+/// Opens the key file, and creates it if there is none.
 pub fn open(path: &Path, data: Option<&Path>) -> Result<SigningKey, AuditKeyError> {
     if let Some(data) = data
         && real(path).starts_with(real(data))
@@ -54,7 +46,7 @@ pub fn open(path: &Path, data: Option<&Path>) -> Result<SigningKey, AuditKeyErro
         tracing::info!(
             path = %path.display(),
             public_key = %key.public_key(),
-            "a new audit key was made; keep a copy of this file, the ledger accepts no other"
+            "generated a new audit key; keep a copy of this file, the ledger accepts no other key"
         );
         return Ok(key);
     }
@@ -94,7 +86,7 @@ fn write(key: &SigningKey) -> Zeroizing<String> {
     text
 }
 
-/// The path with the links of the part that exists followed.
+/// The path with the links of its existing part resolved.
 pub(crate) fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {

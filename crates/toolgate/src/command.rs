@@ -12,7 +12,7 @@ mod embedded_gate;
 mod recover;
 mod serve;
 
-/// The gates of this program.
+/// Implements the commands that run a gate in this process.
 pub struct Gates;
 
 impl LocalCommands for Gates {

@@ -34,6 +34,7 @@ use toolgate_model::id::ProcessId;
 use toolgate_model::key::ApiKey;
 use toolgate_server::limiter::{BodyMemory, InFlightLimit};
 use toolgate_server::listener::{TlsError, TrustedProxies};
+use toolgate_server::mcp::Mcp;
 use toolgate_server::operations::metrics::Metrics;
 use toolgate_server::shutdown::{Phase, Shutdown};
 use toolgate_server::{App, Limiter, Serving, WorkerRuntimes, router, serve};
@@ -70,55 +71,56 @@ mod tests;
 /// Why the gate did not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// No audit key.
     #[error(transparent)]
     AuditKey(#[from] AuditKeyError),
     /// The audit key is lost.
     #[error(
-        "the audit key file {path} is gone, and the log of this ledger is signed by {public_key}; restore the file from a copy"
+        "the audit key file {path} is missing, and the log of this ledger is signed by {public_key}; restore the file \
+        from a copy"
     )]
     AuditKeyLost {
         /// Where it should be.
         path: String,
-        /// Which it was.
         public_key: String,
     },
-    /// The audit key is lost, and the ledger does not say which it was.
+    /// The audit key is lost, and the ledger does not say which key it was.
     #[error(
-        "the audit key file {path} is gone, and {heads} has heads that it signed; restore it from a copy, or remove {heads} too to begin a new log"
+        "the audit key file {path} is missing, and {heads} has heads that it signed; restore it from a copy, or also \
+        remove {heads} to start a new log"
     )]
     AuditKeyMissing {
         /// Where it should be.
         path: String,
-        /// The file that knows of it.
+        /// The file with the heads.
         heads: String,
     },
-    /// What is known of the ledger cannot be read.
     #[error(transparent)]
     Heads(#[from] HeadsFileError),
-    /// The ledger is gone.
     #[error(
-        "there is no ledger at {path}, and {heads} knows the one that was there; restore the newest copy of it, or start once with --accept-ledger-rollback if it is lost"
+        "there is no ledger at {path}, but {heads} has signed heads of one; restore its newest copy, or start once \
+        with --accept-ledger-rollback if it is lost"
     )]
     LedgerMissing {
         /// Where it should be.
         path: String,
-        /// The file that knows of it.
+        /// The file with the heads.
         heads: String,
     },
     /// The ledger is an older or another one.
     #[error(
-        "the ledger went back behind the signed heads in {heads}: {details}; restore the newest copy of the ledger, or, if there is none, start once with --accept-ledger-rollback and revoke again what was revoked since"
+        "the ledger is older than the signed heads in {heads}: {details}; restore the newest copy of the ledger, or, \
+        if there is none, start once with --accept-ledger-rollback and revoke again what was revoked since"
     )]
     LedgerRolledBack {
-        /// The file that knows better.
+        /// The file with the heads.
         heads: String,
-        /// Which tenants, what was expected and what was found.
+        /// The tenants, with the expected and the found heads.
         details: String,
     },
     /// The master key is lost.
     #[error(
-        "the master key file {path} is gone, and credentials are sealed under {keys}; restore the file from a copy, or, if no copy is left, start once with --accept-lost-master-key and enter the credentials again"
+        "the master key file {path} is missing, and credentials are sealed under {keys}; restore the file from a \
+        copy, or, if no copy is left, start once with --accept-lost-master-key and enter the credentials again"
     )]
     MasterKeyLost {
         /// Where it should be.
@@ -126,57 +128,28 @@ pub enum StartError {
         /// Which keys seal something.
         keys: String,
     },
-    /// No data directory.
-    #[error("the data directory {path} cannot be made: {reason}; pass --data with one that can")]
-    Data {
-        /// Which.
-        path: String,
-        /// What the system said.
-        reason: std::io::Error,
-    },
+    #[error("could not create the data directory {path}: {reason}; pass another one with --data")]
+    Data { path: String, reason: std::io::Error },
     /// A collector that cannot be exported to.
     #[error("telemetry: {0}")]
     Collector(#[from] CollectorError),
-    /// A guardian that cannot be asked.
     #[error("guardian `{name}`: {reason}")]
-    Guardian {
-        /// Which.
-        name: String,
-        /// Why not.
-        reason: String,
-    },
-    /// Other accounts can change what the gate relies on.
+    Guardian { name: String, reason: String },
+    /// Other users can change files that the gate relies on.
     #[error(transparent)]
     Exposed(#[from] PrivateFileError),
-    /// No master key.
     #[error("{0}")]
     Keys(#[from] KeyError),
-    /// The port is not to be had.
     #[error("cannot listen on {address}: {reason}; choose another with --listen")]
-    Listen {
-        /// Which address.
-        address: SocketAddr,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// The socket file is not to be had.
+    Listen { address: SocketAddr, reason: std::io::Error },
     #[error("cannot listen on {path}: {reason}; choose another path with server.unix_socket")]
-    Socket {
-        /// Which.
-        path: String,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// No TLS.
+    Socket { path: String, reason: std::io::Error },
     #[error("server.tls: {0}")]
     Tls(#[from] TlsError),
-    /// The gate itself says no.
     #[error("{0}")]
     Gate(#[from] Refusal),
-    /// No PostgreSQL.
     #[error(transparent)]
     Postgres(#[from] toolgate_ledger::postgres::OpenError),
-    /// No SQLite.
     #[error(transparent)]
     Sqlite(#[from] toolgate_ledger::sqlite::OpenError),
     /// A mounted server that cannot be started.
@@ -187,15 +160,14 @@ pub enum StartError {
         /// Why not.
         reason: WorkspaceError,
     },
-    /// No workspace.
     #[error("workspace.root: {0}")]
     Workspace(#[from] WorkspaceError),
     /// The system refuses something basic.
-    #[error("the system refused: {0}")]
+    #[error("system error: {0}")]
     System(#[from] std::io::Error),
 }
 
-/// Runs the gate until it is asked to end.
+/// Runs the gate until it is stopped.
 pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Result<(), StartError> {
     let mut stop = StopSignals::listen()?;
     let (started, bootstrap) = start(&configuration).await?;
@@ -206,20 +178,20 @@ pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Resu
         if signal == StopSignal::Terminate && !configuration.network.lame_duck.is_zero() {
             tracing::info!(
                 seconds = configuration.network.lame_duck.as_secs(),
-                "going on for load balancers to turn away"
+                "still serving so that load balancers can move their traffic"
             );
             shutdown.enter(Phase::LameDuck);
-            // Another signal means that somebody does not want to wait.
+            // A second signal ends the wait.
             let _ = tokio::time::timeout(configuration.network.lame_duck, stop.first()).await;
         }
-        tracing::info!("finishing the requests in flight");
+        tracing::info!("waiting for the requests in flight");
     };
     started.serve(workers, stopped).await;
-    tracing::info!("toolgate has ended");
+    tracing::info!("toolgate has stopped");
     Ok(())
 }
 
-/// Starts the gate: it listens, and nobody is answered yet.
+/// Starts the gate: it listens, but serves no request yet.
 pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
     let Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, known } = open_gate(configuration).await?;
     gate.maintenance.check_key_provider().await?;
@@ -227,7 +199,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
 
     gate.maintenance.begin_ids().await?;
 
-    // Before the first start makes a token: with the port taken, nobody would ever see it.
+    // Before the first start creates a token: if the port is taken, nobody would ever see it.
     let endpoints = endpoints::open(&configuration.network).await?;
     let bootstrap = gate.maintenance.bootstrap(configuration.admin_token.as_ref()).await?;
     let heads = Arc::new(known.keeper(&gate).await?);
@@ -236,26 +208,35 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     }
     let cut_off = despite_damage(gate.maintenance.close_calls().await)?;
     if cut_off > 0 {
-        tracing::warn!(cut_off, "calls were under way when the gate last stopped; they are shown as unknown");
+        tracing::warn!(
+            cut_off,
+            "calls were in flight when the gate last stopped; their outcome is recorded as \
+            unknown"
+        );
     }
-    // Before anybody can open one: what is open now was left over.
+    // Before any session can be opened: open ones were left by an earlier run.
     let left_open = despite_damage(gate.maintenance.close_sessions().await)?;
     if left_open > 0 {
         tracing::warn!(left_open, "tool sessions were open when the gate last stopped; they are closed as failed");
     }
-    // Before anything can wait: another gate must see that this one lives, and what waited in an earlier life is over.
+    // Before any call can wait: other gates must see that this one is alive, and waits of an earlier run have ended.
     broker.heartbeat().await?;
     let orphaned = despite_damage(broker.reap().await)?;
     if orphaned > 0 {
-        tracing::warn!(orphaned, "calls waited for an answer when the gate last stopped; they were never run");
+        tracing::warn!(
+            orphaned,
+            "calls were waiting for an approver when the gate last stopped; they were not \
+            executed"
+        );
     }
-    // Before anybody can be asked, so that the first question is told too.
+    // Before any approval can be requested, so that the first one is delivered too.
     if let Some(webhooks) = &webhooks {
         webhooks.begin().await?;
     }
     let limits = configuration.network.limits;
     let limits = toolgate_server::Limits { connections: descriptors::connections(limits.connections), ..limits };
     let requests_of_key = descriptors::requests_of_key(configuration.network.requests_of_key, limits.connections);
+    let clock = Arc::clone(&gate.clock);
     let app = Arc::new(App {
         gate: Arc::new(gate),
         metrics,
@@ -267,6 +248,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         )),
         max_body: configuration.max_body_bytes,
         openwop: configuration.openwop,
+        mcp: Mcp::new(configuration.mcp.clone(), clock),
         hooks: configuration.guardians.hooks.clone(),
         tasks: Arc::default(),
         shutdown: Arc::new(Shutdown::default()),
@@ -280,7 +262,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     Ok((Started { app, limits, proxies, endpoints, maintenance }, bootstrap))
 }
 
-/// A row that cannot be read belongs to one tenant, and keeps the gate of all of them from nothing.
+/// An unreadable row belongs to one tenant, and must not keep the gate from serving the others.
 fn despite_damage(swept: Result<u64, Refusal>) -> Result<u64, Refusal> {
     swept.or_else(|refusal| match refusal.code() {
         Code::Internal => {
@@ -301,12 +283,11 @@ pub struct Started {
 }
 
 impl Started {
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.endpoints.address
     }
 
-    /// The gate itself, for whoever runs it.
     pub fn gate(&self) -> &Arc<Gate> {
         &self.app.gate
     }
@@ -318,9 +299,9 @@ impl Started {
         let Endpoints { all, socket, .. } = endpoints;
         let stopped = async {
             stop.await;
-            // Also ends streams of events, which go on for as long as a client follows them.
+            // Also ends event streams, which would continue as long as a client follows them.
             app.shutdown.enter(Phase::Draining);
-            // So would calls that wait for a person: nobody answers a gate that ends.
+            // Also ends calls that wait for an approver: a gate that shuts down gets no decisions.
             app.gate.pipeline.close_approvals().await;
         };
         let serving = Serving {
@@ -332,13 +313,13 @@ impl Started {
         };
         tokio::join!(serve(all, serving, workers), stopped);
         drop(socket);
-        // Calls whose callers have gone away are still to be settled.
+        // Calls whose callers have disconnected must still be settled.
         app.gate.pipeline.finish_calls().await;
         maintenance.finish().await;
     }
 }
 
-/// Makes a new key for the administrator, for an operator who has the ledger and lost the token.
+/// Creates a key for the administrator, for an operator who has the ledger and lost the token.
 pub async fn recover(configuration: &Configuration) -> Result<ApiKey, StartError> {
     let Opened { gate, known, .. } = open_gate(configuration).await?;
     known.compare(configuration, &gate).await?;
@@ -350,14 +331,14 @@ pub async fn recover(configuration: &Configuration) -> Result<ApiKey, StartError
 struct Opened {
     gate: Gate,
     broker: Arc<ApprovalBroker>,
-    /// Whom approvals are told to, where anybody is.
+    /// Set if a webhook is configured.
     webhooks: Option<Arc<Webhooks>>,
     metrics: Arc<Metrics>,
-    /// Exports traces and metrics, where anybody takes them.
+    /// Set if a collector is configured.
     exporter: Option<Exporter>,
     /// Mounted servers that have changed what they offer.
     changed_mounts: Arc<ChangedMounts>,
-    /// What is known of the ledger from before.
+    /// The heads from earlier starts.
     known: Known,
 }
 
@@ -428,7 +409,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     Ok(Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, known })
 }
 
-/// A way out that reaches what the operator allows.
+/// An HTTP client that reaches what the operator allows.
 fn guarded_client(configuration: &Configuration) -> GuardedClient {
     let resolver = SystemResolver::new(configuration.max_lookups);
     GuardedClient::new(AddressPolicy::new(configuration.egress_allow.clone()), Arc::new(resolver))
@@ -450,7 +431,7 @@ fn require_own_files(configuration: &Configuration) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Opens the directory that the tools of this machine are limited to. They must not see what Toolgate keeps.
+/// Opens the directory of the workspace tools. They must not see the files of Toolgate.
 fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, StartError> {
     let Some(settings) = &configuration.workspace else { return Ok(None) };
     let limits = Limits {
@@ -464,9 +445,11 @@ fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, St
     let workspace = Workspace::open(&settings.root, limits)?;
     let report = workspace.sandbox();
     if report.writes_confined {
-        tracing::info!(root = %settings.root.display(), sandbox = report.kind, note = %report.note, "the tools of this machine are on");
+        tracing::info!(root = %settings.root.display(), sandbox = report.kind, note = %report.note, "the workspace \
+            tools are enabled");
     } else {
-        tracing::warn!(root = %settings.root.display(), note = %report.note, "the tools of this machine are on, without a sandbox");
+        tracing::warn!(root = %settings.root.display(), note = %report.note, "the workspace tools are enabled without \
+            a sandbox");
     }
     Ok(Some(workspace))
 }
@@ -496,7 +479,7 @@ async fn open_ledger(store: &Store) -> Result<Arc<dyn Ledger>, StartError> {
 }
 
 impl Configuration {
-    /// The data directory, where there is one.
+    /// The data directory, if the ledger is embedded.
     fn data(&self) -> Option<&Path> {
         match &self.store {
             Store::Embedded { data } => Some(data),
@@ -505,13 +488,14 @@ impl Configuration {
     }
 }
 
-/// Says what there is to say at a start, and then, on standard output, the one line that programs wait for.
+/// Logs the start-up messages, and then prints, on standard output, the one line that programs wait for.
 fn announce(configuration: &Configuration, address: SocketAddr, bootstrap: Bootstrap) {
     let scheme = if configuration.network.tls.is_some() { "https" } else { "http" };
     if scheme == "http" && !address.ip().is_loopback() {
         tracing::warn!(
             %address,
-            "listening beyond this machine without TLS: have a proxy in front that terminates it, or keys travel in the clear"
+            "listening beyond loopback without TLS: put a proxy that terminates TLS in front, or keys travel in clear \
+            text"
         );
     }
     let url = format!("{scheme}://{}", reachable(address));
@@ -531,7 +515,7 @@ fn announce(configuration: &Configuration, address: SocketAddr, bootstrap: Boots
         )),
     }
     if let Err(error) = output::print(&format!("toolgate listening on {scheme}://{address}")) {
-        tracing::warn!(%address, %error, "listening, but standard output does not take the line that says so");
+        tracing::warn!(%address, %error, "listening, but could not write the start-up line to standard output");
     }
 }
 
@@ -547,9 +531,9 @@ fn next_steps(configuration: &Configuration, url: &str, token: &str) -> String {
     };
     format!(
         "Try it:\n\n    curl -H \"Authorization: Bearer {token}\" {url}/api/v1/whoami\n\n\
-         `toolgate login --url {url}` keeps the token for the command line; `toolgate --help` shows what that can do.\n\
+         `toolgate login --url {url}` stores the token for the command line; `toolgate --help` lists the commands.\n\
          Ledger:     {ledger}\nMaster key: {master_key}\nAudit key:  {}\n\
-         Keep copies of the keys, apart from the ledger: without them its credentials cannot be opened and its log \
+         Keep copies of the keys, apart from the ledger: without them its credentials cannot be unsealed and its log \
          cannot be continued.\n",
         absolute(&configuration.audit_key_file)
     )
@@ -569,14 +553,12 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// A signal that asks the program to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StopSignal {
     Terminate,
     Interrupt,
 }
 
-/// The signals that ask the program to end.
 struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -592,7 +574,7 @@ impl StopSignals {
             _ = self.terminate.recv() => StopSignal::Terminate,
             _ = self.interrupt.recv() => StopSignal::Interrupt,
         };
-        tracing::info!(?signal, "asked to stop");
+        tracing::info!(?signal, "received a stop signal");
         signal
     }
 }

@@ -1,5 +1,5 @@
-//! The configuration: flags before variables before the file before defaults, each value with where it came from, then
-//! one typed value that the rest of the program takes.
+//! The configuration: flags before variables before the file before defaults, each value with its origin, then one
+//! typed value for the rest of the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,6 +15,7 @@ use toolgate_model::approval::{Attendance, Mode};
 use toolgate_model::principal::TenantId;
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::secret::Secret;
+use toolgate_server::mcp;
 use toolgate_server::openwop::{self, ToolList};
 use toolgate_workspace::{Bounds, SandboxRequirement};
 use tracing_subscriber::filter::Targets;
@@ -44,48 +45,39 @@ mod webhook;
 /// The name of the configuration file in the configuration home.
 pub const FILE_NAME: &str = "toolgate.toml";
 
-/// What the command line of `serve` gives: values by the path of their key, and the file.
+/// The flags of `serve`: values by the path of their key, and the file.
 #[derive(Debug, Default)]
 pub struct Flags {
-    /// Values of keys.
+    /// By the path of their key.
     pub values: BTreeMap<&'static str, String>,
-    /// The configuration file.
     pub file: Option<PathBuf>,
 }
 
-/// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody gave it.
     Default,
-    /// A flag.
     Flag(&'static str),
     /// A line of the file.
     File(usize),
-    /// A variable.
     Variable(&'static str),
 }
 
 /// A value as `toolgate config check` shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Described {
-    /// Which key.
     pub path: &'static str,
-    /// What it holds, secrets masked.
+    /// The value, with secrets masked.
     pub value: serde_json::Value,
-    /// Where that comes from.
     pub origin: Origin,
 }
 
-/// A valid configuration, and how it came about.
+/// A valid configuration, and its origins.
 pub struct Loaded {
-    /// What the program takes.
     pub configuration: Configuration,
-    /// Every key.
     pub described: Vec<Described>,
     /// The file that was read.
     pub file: Option<PathBuf>,
-    /// What is probably not meant so.
+    /// Probable mistakes.
     pub warnings: Vec<String>,
 }
 
@@ -95,13 +87,11 @@ pub struct Configuration {
     pub network: NetworkSettings,
     /// The largest body that is read.
     pub max_body_bytes: usize,
-    /// How many requests one client may send.
     pub rate_limit: Option<RateLimit>,
-    /// Where everything is kept.
     pub store: Store,
     /// Where the master key is.
     pub key_source: KeySource,
-    /// Whether a new master key may be made although credentials are sealed under a lost one.
+    /// Whether a new master key may be generated although credentials are sealed under a lost one.
     pub accept_lost_master_key: bool,
     /// The file of the key that signs the audit log.
     pub audit_key_file: PathBuf,
@@ -109,36 +99,35 @@ pub struct Configuration {
     pub heads_directory: PathBuf,
     /// Whether a ledger may be served that went back behind those heads.
     pub accept_ledger_rollback: bool,
-    /// How often events are taken into the log.
+    /// The interval of integration.
     pub integrate_every: Duration,
-    /// What the gate takes.
     pub settings: Settings,
-    /// Files and directories besides keys and data that hold what agents must not see: this configuration, saved tokens,
-    /// tokens for guardians.
+    /// Files and directories besides keys and data that agents must not see: this configuration, saved tokens, tokens
+    /// for guardians.
     pub own_files: Vec<PathBuf>,
     /// The tools of this machine, where they are switched on.
     pub workspace: Option<WorkspaceSettings>,
     /// Networks that calls may reach although they are private.
     pub egress_allow: Vec<IpNet>,
-    /// How many calls to services may be in flight.
+    /// The maximum number of calls to services in flight.
     pub max_outbound: usize,
-    /// How many names are looked up at a time.
+    /// The maximum number of concurrent DNS lookups.
     pub max_lookups: usize,
-    /// Who is asked about calls, and what is agreed with those who ask.
+    /// External guardians, and the settings of runtimes that send hook requests.
     pub guardians: GuardianSettings,
     /// The MCP servers that are processes of this machine.
     pub mounts: Vec<MountEntry>,
     /// How often mounted servers are inspected.
     pub check_mounts_every: Duration,
-    /// How long guardians have for one event, all together.
+    /// The timeout for all guardians together for one event.
     pub guardian_budget: Duration,
-    /// Where approvals are told of, where anybody is.
+    /// Set if a webhook is configured.
     pub webhook: Option<WebhookSettings>,
     /// How OpenWOP is spoken.
     pub openwop: openwop::Settings,
-    /// How the log looks.
+    /// How the Model Context Protocol is spoken.
+    pub mcp: mcp::Settings,
     pub log_format: LogFormat,
-    /// What is logged.
     pub log_level: Targets,
     /// Where traces and metrics are exported to.
     pub telemetry: Option<TelemetrySettings>,
@@ -157,58 +146,47 @@ pub struct WorkspaceSettings {
     pub tenants: BTreeSet<TenantId>,
     /// Whether commands may use the network.
     pub network: bool,
-    /// How much of a sandbox they must have.
     pub sandbox: SandboxRequirement,
-    /// How much a command may take.
+    /// The resource limits of a command.
     pub bounds: Bounds,
 }
 
-/// Where everything is kept.
 pub enum Store {
     /// In a file of this directory.
-    Embedded {
-        /// The data directory.
-        data: PathBuf,
-    },
+    Embedded { data: PathBuf },
     /// In a PostgreSQL database.
     Postgres {
-        /// Which; it may hold a password.
+        /// It may contain a password.
         url: Secret,
-        /// How many connections at most.
+        /// The maximum number of connections.
         connections: usize,
-        /// How long one transaction may take.
+        /// The timeout of one transaction.
         timeout: Duration,
     },
 }
 
 /// Where the master key is.
 pub enum KeySource {
-    /// In a file.
     File(PathBuf),
-    /// In variables.
     Environment {
         /// The key that wraps.
         current: Secret,
         /// Keys that may still unwrap.
         previous: Option<Secret>,
     },
-    /// Behind a command.
     Command {
         /// The program and its arguments.
         words: Vec<String>,
-        /// How long one run may take.
+        /// The timeout of one run.
         timeout: Duration,
     },
 }
 
-/// How the log looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// Human on a terminal, JSON elsewhere.
     Auto,
-    /// For people.
     Human,
-    /// For programs.
     Json,
 }
 
@@ -235,7 +213,7 @@ impl fmt::Display for Origin {
 }
 
 impl Loaded {
-    /// Gathers the configuration.
+    /// Loads the configuration.
     pub fn load(flags: &Flags, mut environment: Environment) -> Result<Self, ConfigurationError> {
         let resolved = resolve(flags, &environment)?;
         let mut warnings = keys::unknown_variables(&environment);
@@ -258,7 +236,7 @@ impl Configuration {
             retire_after: resolved.seconds(&keys::RETIRE_AFTER)?,
             approvals: approvals(&mut resolved)?,
             detached: detached(&mut resolved)?,
-            // Told by whoever opens the workspace.
+            // Set when the workspace is opened.
             machine: MachineTools::default(),
             refusals_per_second: u32::try_from(resolved.integer(&keys::REFUSALS_PER_SECOND)?).unwrap_or(u32::MAX),
             sessions_of_principal: u32::try_from(resolved.integer(&keys::SESSIONS_PER_PRINCIPAL)?).unwrap_or(u32::MAX),
@@ -285,6 +263,7 @@ impl Configuration {
             Some(file) => guardians::read(&file)?,
             None => GuardianSettings::default(),
         };
+        let public_url = resolved.optional_text(&keys::PUBLIC_URL);
         let mounts_file = resolved.optional_path(&keys::MOUNTS_FILE);
         let mounts = mounts_file.as_deref().map(mounts::read).transpose()?.unwrap_or_default();
         let own_files = [resolved.file().cloned(), environment.configuration_home(), mounts_file];
@@ -309,8 +288,9 @@ impl Configuration {
             mounts,
             check_mounts_every: resolved.seconds(&keys::MOUNTS_CHECK)?,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
-            webhook: webhook::read(&mut resolved, environment)?,
+            webhook: webhook::read(&mut resolved, environment, public_url.clone())?,
             openwop: openwop::Settings { tool_list, conformance: resolved.switch(&keys::SEAMS) },
+            mcp: mcp_settings(&mut resolved, public_url)?,
             log_format,
             log_level,
             telemetry,
@@ -332,6 +312,17 @@ fn approvals(resolved: &mut Resolved) -> Result<ApprovalSettings, ConfigurationE
         highest_mode,
         most_of_agent: u32::try_from(resolved.integer(&keys::APPROVALS_OPEN_PER_AGENT)?)
             .map_err(|_| missing(&keys::APPROVALS_OPEN_PER_AGENT))?,
+    })
+}
+
+fn mcp_settings(resolved: &mut Resolved, public_url: Option<String>) -> Result<mcp::Settings, ConfigurationError> {
+    Ok(mcp::Settings {
+        allowed_origins: resolved.words(&keys::MCP_ALLOWED_ORIGINS).unwrap_or_default(),
+        public_url,
+        hold: resolved.seconds(&keys::MCP_HOLD)?,
+        sessions: resolved.count(&keys::MCP_SESSIONS)?,
+        sessions_of_principal: resolved.count(&keys::MCP_SESSIONS_PER_PRINCIPAL)?,
+        session_idle: resolved.seconds(&keys::MCP_SESSION_IDLE)?,
     })
 }
 
@@ -382,9 +373,9 @@ fn rate_limit(resolved: &mut Resolved) -> Result<Option<RateLimit>, Configuratio
             .map_err(|error| ConfigurationError::one(format!("server.rate_limit: {error}"))),
         (None, None, None) => Ok(None),
         // A part of a limit would limit nothing, and leave its owner believing that it does.
-        _ => Err(ConfigurationError::one(
-            "server.rate_limit needs both requests and per_seconds; give both, or leave all of it out",
-        )),
+        _ => {
+            Err(ConfigurationError::one("server.rate_limit needs both requests and per_seconds; set both, or neither"))
+        }
     }
 }
 
@@ -416,7 +407,7 @@ fn key_source(resolved: &mut Resolved, environment: &mut Environment) -> Result<
     }
     if provider != "command" && command.is_some() {
         let problem = format!(
-            "keys.command is set, but keys.provider is {provider}; set it to command, or leave the command out"
+            "keys.command is set, but keys.provider is {provider}; set keys.provider to command, or remove keys.command"
         );
         return Err(ConfigurationError::one(problem));
     }

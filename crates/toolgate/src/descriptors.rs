@@ -2,19 +2,19 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// How many are kept for the ledger, for services and for whatever else the gate opens.
+/// The number reserved for the ledger, for services and for everything else that the gate opens.
 const RESERVED: u64 = 256;
 
 /// How many of those are for the ledger, for guardians and for files.
 const OWN: usize = 64;
 
-/// Raises the limit as far as it goes, and returns how many connections of clients there can be, at most so many as wanted.
+/// Raises the limit as far as possible, and returns the possible number of client connections, at most `wanted`.
 pub fn connections(wanted: usize) -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| maximum.is_none_or(|maximum| maximum > current))
         && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
     {
-        tracing::warn!(%error, "the limit of open files cannot be raised");
+        tracing::warn!(%error, "could not raise the limit of open files");
     }
     let limit = getrlimit(Resource::Nofile).current;
     let possible = within(limit, wanted);
@@ -23,26 +23,26 @@ pub fn connections(wanted: usize) -> usize {
             limit,
             wanted,
             connections = possible,
-            "server.max_connections is more than the limit of open files leaves room for; raise LimitNOFILE, or ulimit -n"
+            "server.max_connections exceeds what the limit of open files allows; raise LimitNOFILE, or ulimit -n"
         );
     }
     possible
 }
 
-/// How many requests of one key can be in flight beside so many connections: one key never holds all of them.
+/// The possible number of requests of one key in flight with so many connections: one key never holds all of them.
 pub fn requests_of_key(wanted: usize, connections: usize) -> usize {
     wanted.min((connections / 2).max(1))
 }
 
-/// How many calls to services can be in flight, and how many connections to services can wait for the next call, beside so
-/// many connections of clients.
+/// The possible numbers of calls to services in flight and of idle connections to services, with so many client
+/// connections.
 pub fn outbound(wanted: usize, connections: usize) -> (usize, usize) {
     let (calls, waiting) = beside(getrlimit(Resource::Nofile).maximum, wanted, connections);
     if calls < wanted {
         tracing::warn!(
             wanted,
             calls,
-            "egress.max_connections is more than the limit of open files leaves room for; raise LimitNOFILE, or ulimit -n"
+            "egress.max_connections exceeds what the limit of open files allows; raise LimitNOFILE, or ulimit -n"
         );
     }
     (calls, waiting)
@@ -52,7 +52,7 @@ fn beside(limit: Option<u64>, wanted: usize, connections: usize) -> (usize, usiz
     let Some(limit) = limit else { return (wanted, wanted) };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let left = limit.saturating_sub(within(u64::try_from(limit).ok(), connections)).saturating_sub(OWN).max(4);
-    // One in four is for connections that nobody uses just then.
+    // One in four is for idle connections.
     let waiting = left / 4;
     (wanted.min(left - waiting), waiting)
 }

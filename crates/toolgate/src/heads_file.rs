@@ -1,7 +1,7 @@
-//! The newest signed heads of the logs, kept apart from the ledger: by them a start notices that the ledger is an older or
-//! another one. There is a file for each ledger that the audit key signs for, named by the ledger's id. It may be a second
-//! older than the ledger, never newer.
-//! Its text is `{"format":1,"ledger":"id","place":"where","heads":["a signed note", ...]}`.
+//! The newest signed heads of the logs, stored apart from the ledger: with them a start detects that the ledger is an
+//! older or another one. There is a file for each ledger that the audit key signs for, named by the ledger's id. It may
+//! be a second older than the ledger, never newer. Its text is `{"format":1,"ledger":"id","place":"where","heads":["a
+//! signed note", ...]}`.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const SUFFIX: &str = ".heads";
 /// More than the heads of a hundred thousand tenants take.
 const LENGTH_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// Why heads are not known.
+/// Why heads cannot be read.
 #[derive(Debug, Error)]
 pub enum HeadsFileError {
     /// The file cannot be used.
@@ -29,14 +29,11 @@ pub enum HeadsFileError {
     File(#[from] PrivateFileError),
     /// It is no list of heads that this key signed.
     #[error(
-        "the heads file {path} is damaged ({reason}), so that nobody knows whether the ledger is the newest; restore the file from a copy, or, if you are sure of the ledger, start once with --accept-ledger-rollback, which makes the file anew"
+        "the heads file {path} is damaged ({reason}), so the ledger cannot be checked for a rollback; restore the \
+        file from a copy, or, if you are sure of the ledger, start once with --accept-ledger-rollback, which \
+        recreates the file"
     )]
-    Damaged {
-        /// Which file.
-        path: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Damaged { path: String, reason: String },
 }
 
 /// Where the files of one audit key are.
@@ -79,10 +76,9 @@ impl HeadsFiles {
     }
 }
 
-/// What was kept of one ledger, unverified.
+/// The stored heads of one ledger, unverified.
 #[derive(Debug)]
 pub struct Kept {
-    /// Where.
     pub path: PathBuf,
     /// Where the ledger was.
     pub place: String,
@@ -102,13 +98,12 @@ struct Document<'a> {
 }
 
 impl Kept {
-    /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, HeadsFileError> {
-        let text = private_file::read_within(path, LENGTH_LIMIT)?.ok_or_else(|| damaged(path, "it is gone"))?;
+        let text = private_file::read_within(path, LENGTH_LIMIT)?.ok_or_else(|| damaged(path, "it is missing"))?;
         let document: Document<'_> =
-            serde_json::from_str(&text).map_err(|_| damaged(path, "it is not the JSON of heads"))?;
+            serde_json::from_str(&text).map_err(|_| damaged(path, "it does not contain heads as JSON"))?;
         if document.format != FORMAT {
-            return Err(damaged(path, "it has a format that is not known"));
+            return Err(damaged(path, "its format is unknown"));
         }
         let notes = document.heads.into_iter().map(Cow::into_owned).collect();
         Ok(Self { path: path.to_owned(), place: document.place.into_owned(), notes })
@@ -126,29 +121,28 @@ impl Kept {
             .collect::<Result<_, _>>()?;
         let tenants: BTreeSet<_> = heads.iter().map(|head| &head.head.tenant).collect();
         if tenants.len() < heads.len() {
-            return Err(damaged(&self.path, "it has two heads of one tenant"));
+            return Err(damaged(&self.path, "it has two heads for one tenant"));
         }
         Ok(heads)
     }
 }
 
-/// Keeps the heads of a gate in the file of its ledger.
+/// Stores the heads of a gate in the file of its ledger.
 pub struct HeadsKeeper {
     path: PathBuf,
     ledger: String,
     place: String,
-    /// The number of changes that led to what is in the file.
+    /// The number of changes that led to the contents of the file.
     written: Mutex<u64>,
 }
 
 impl HeadsKeeper {
-    /// For the ledger of this id, which is there.
+    /// For the ledger with this id.
     pub fn new(files: &HeadsFiles, ledger: &str, place: &str) -> Self {
         let (ledger, place) = (ledger.to_owned(), place.to_owned());
         Self { path: files.path(&ledger), ledger, place, written: Mutex::new(0) }
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -159,7 +153,7 @@ impl HeadsKeeper {
         let Some((changes, heads)) = gate.maintenance.known_heads(*written) else { return Ok(()) };
         let (path, text) = (self.path.clone(), self.text(&heads));
         let failed = |reason: String| {
-            let reason = format!("the heads file {reason}; a later start may not notice that the ledger went back");
+            let reason = format!("the heads file {reason}; a later start may not detect a rollback of the ledger");
             Refusal::new(Code::Internal, reason)
         };
         let kept = tokio::task::spawn_blocking(move || private_file::replace(&path, &text)).await;

@@ -1,4 +1,4 @@
-//! Where the paths of calls lead on this machine, for whoever judges them by name.
+//! Resolves the paths of calls on this machine, for rules that match them by name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use toolgate_approval::Links;
 use toolgate_gate::builtin;
 use toolgate_model::approval::Workspace;
 
-/// How many links to nothing are followed, one to another.
+/// The maximum length of a chain of dangling links.
 const LINKS: usize = 40;
 
 /// Follows the links of this machine's files.
@@ -18,7 +18,7 @@ pub struct FileLinks {
 }
 
 impl FileLinks {
-    /// With the root of the workspace, where there is one.
+    /// With the root of the workspace, if there is one.
     pub fn new(root: Option<PathBuf>) -> Self {
         Self { root }
     }
@@ -26,7 +26,8 @@ impl FileLinks {
 
 impl Links for FileLinks {
     fn resolve(&self, tool: &str, workspace: Option<&Workspace>, path: &str) -> Option<String> {
-        // The tools of this machine work in its root whatever the session says; others where their session is.
+        // The workspace tools work in its root whatever the session says; others work in the directory of their
+        // session.
         let base = match &self.root {
             Some(root) if builtin::is_workspace_tool(tool) => root,
             _ => Path::new(workspace?.as_str()),
@@ -39,7 +40,7 @@ impl Links for FileLinks {
     }
 }
 
-/// The path without links, as far as it exists. A link to nothing is followed too: whoever writes to it makes what it leads to.
+/// The path without links, as far as it exists. A dangling link is followed too: writing to it creates its target.
 fn follow(path: &Path, links: usize) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;

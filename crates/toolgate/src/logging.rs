@@ -1,5 +1,5 @@
-//! The log on standard error: for people on a terminal, JSON lines elsewhere. Every line that is written while a request is
-//! processed has the id of the request.
+//! The log on standard error: for people on a terminal, JSON lines elsewhere. Every line that is written while a
+//! request is processed has the id of the request.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// What is logged without a request and with one.
+    /// A log line without and one with a request.
     fn logged<L: Layer<tracing_subscriber::Registry> + Send + Sync + 'static>(make: impl FnOnce(Lines) -> L) -> String {
         let lines = Lines::default();
         let subscriber = tracing_subscriber::registry().with(make(lines.clone()));

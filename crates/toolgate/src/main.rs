@@ -1,4 +1,4 @@
-//! Toolgate: one binary that stands between AI agents and the tools they use.
+//! Toolgate: one binary, a gateway between AI agents and the tools they use.
 //!
 //! This crate owns the configuration, the composition of a gate, its background tasks and telemetry, and the commands that
 //! run a gate in this process. The command line itself is `toolgate-cli`; decisions are made in `toolgate-gate`.
@@ -22,13 +22,13 @@ mod watched_clock;
 mod webhooks;
 mod workspace_source;
 
-/// A call makes many small allocations on several threads, which this one serves in about half the time.
+/// A call makes many small allocations on several threads; this allocator takes about half the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// 0 done, 1 refused or failed, 2 bad usage.
+/// Exit status: 0 success, 1 refused or failed, 2 invalid usage.
 fn main() -> ExitCode {
-    // This program confines itself before it becomes the shell of a workspace.
+    // For workspace commands, this program applies the sandbox to itself and then executes the shell.
     let mut words = std::env::args_os().skip(1).peekable();
     if words.peek().is_some_and(|word| word == toolgate_workspace::CONFINE_WORD) {
         let Err(error) = toolgate_workspace::confine_and_exec(words.skip(1));

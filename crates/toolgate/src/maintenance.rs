@@ -1,4 +1,4 @@
-//! Background tasks: taking events into the signed log, announcing what has expired, noting which keys were used, waking
+//! Background tasks: taking events into the signed log, recording expiries, recording the last use of keys, waking
 //! streams, and going on with a change of the master key. A failure is logged, counted and tried again; it ends nothing.
 //! A task that panics or ends is started again, and `/readyz` names it until it has done its work once.
 
@@ -26,7 +26,7 @@ use crate::webhooks::{POLL_INTERVAL, WebhookDeliveries, Webhooks};
 
 mod mounts;
 
-/// How long after its end a task is started again.
+/// The delay before an ended task is restarted.
 const RESTART_AFTER: Duration = Duration::from_secs(1);
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 const DECISION_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -40,15 +40,13 @@ const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(5);
 const REKEY_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What there is to do beside what every gate does.
+/// What this gate does besides the tasks that every gate has.
 pub struct Work {
-    /// Whom approvals are told to.
     pub webhooks: Option<Arc<Webhooks>>,
     /// Certificates that may be renewed.
     pub tls: Option<Arc<Tls>>,
-    /// How often events are taken into the log.
+    /// The interval of integration.
     pub integrate_every: Duration,
-    /// Keeps the newest signed heads.
     pub heads: Arc<HeadsKeeper>,
     /// Exports traces and metrics.
     pub exporter: Option<Arc<Exporter>>,
@@ -64,7 +62,6 @@ pub struct Maintenance {
 }
 
 impl Maintenance {
-    /// Starts it.
     pub fn start(app: &Arc<App>, broker: &Arc<ApprovalBroker>, work: Work) -> Self {
         let Work { webhooks, tls, integrate_every, heads, exporter, mounts } = work;
         let (stop, stopped) = watch::channel(false);
@@ -101,17 +98,17 @@ impl Maintenance {
         Self { tasks, stop, heads }
     }
 
-    /// Starts to continue detached calls, on this runtime: what a caller sent may take long to be checked and redacted.
+    /// Starts to continue detached calls, on this runtime: checking and redacting a request may take long.
     pub fn continue_detached(&mut self, offload: &Handle) {
         self.tasks.start_on(offload, "detached-calls", continue_detached);
     }
 
-    /// Ends it when the last request was answered: what is still to be noted is noted.
+    /// Stops the tasks after the last response, and writes what is still pending.
     pub async fn finish(self) {
         self.stop.send_replace(true);
         let Supervisor { app, loops, .. } = self.tasks;
         loops.join_all().await;
-        let mut last = Watched::new(&app, "the last work before the end");
+        let mut last = Watched::new(&app, "the last background work before shutdown");
         last.note(app.gate.authenticator.flush_key_uses().await);
         last.note(app.gate.maintenance.sum_up_refusals(true).await);
         last.note(integrate_once(&app).await);
@@ -120,7 +117,7 @@ impl Maintenance {
 }
 
 async fn integrate(app: Arc<App>, every: Duration, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "taking events into the audit log");
+    let mut watched = Watched::new(&app, "integrating events into the audit log");
     let mut ticks = Ticks::new(&app, "integrate", every, stopped);
     while ticks.next().await {
         watched.note(integrate_once(&app).await);
@@ -132,9 +129,9 @@ async fn integrate_once(app: &App) -> Result<(), Refusal> {
     app.gate.audit.integrate().await.map(|count| app.metrics.integrated(count, begun))
 }
 
-/// Looks at what metrics show of the process and the ledger.
+/// Samples the process and the ledger for metrics.
 async fn sample_statistics(app: Arc<App>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "reading the figures of the ledger");
+    let mut watched = Watched::new(&app, "reading the statistics of the ledger");
     let mut ticks = Ticks::new(&app, "statistics", STATISTICS_INTERVAL, stopped);
     while ticks.next().await {
         let ledger = app.gate.maintenance.ledger_statistics().await;
@@ -143,10 +140,10 @@ async fn sample_statistics(app: Arc<App>, stopped: watch::Receiver<bool>) {
     }
 }
 
-/// Compares the ledger with what is known of it, and keeps its newest heads for later starts.
+/// Compares the ledger with its known heads, and stores its newest heads for later starts.
 async fn keep_heads(app: Arc<App>, heads: Arc<HeadsKeeper>, stopped: watch::Receiver<bool>) {
     let mut comparing = Watched::new(&app, "comparing the ledger with its signed heads");
-    let mut keeping = Watched::new(&app, "keeping the signed heads");
+    let mut keeping = Watched::new(&app, "storing the signed heads");
     let mut ticks = Ticks::new(&app, "heads", SAVE_HEADS_INTERVAL, stopped);
     while ticks.next().await {
         comparing.note(app.gate.maintenance.watch_heads().await);
@@ -155,7 +152,7 @@ async fn keep_heads(app: Arc<App>, heads: Arc<HeadsKeeper>, stopped: watch::Rece
 }
 
 async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "announcing what has expired");
+    let mut watched = Watched::new(&app, "recording expiries");
     let mut ticks = Ticks::new(&app, "sweep", SWEEP_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(app.gate.maintenance.sweep().await);
@@ -165,16 +162,16 @@ async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
     }
 }
 
-/// Answers may be given at another gate: whoever waits here must not wait for long after that.
+/// Decisions may be made on another gate: waiting calls here must learn of them soon.
 async fn poll_decisions(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "hearing of answers from other gates");
+    let mut watched = Watched::new(&app, "polling for decisions made on other gates");
     let mut ticks = Ticks::new(&app, "decisions", DECISION_POLL_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(broker.collect().await);
     }
 }
 
-/// One look for all streams of events, whoever follows them.
+/// One poll for all event streams.
 async fn look_for_news(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "looking for events that streams wait for");
     let mut ticks = Ticks::new(&app, "streams", NEWS_POLL_INTERVAL, stopped);
@@ -183,9 +180,9 @@ async fn look_for_news(app: Arc<App>, stopped: watch::Receiver<bool>) {
     }
 }
 
-/// Each call has its own timer; this is for what none is left of.
+/// Each call has its own timer; this is for approvals without one.
 async fn reap(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "ending approvals that nobody waits for");
+    let mut watched = Watched::new(&app, "ending approvals whose callers are gone");
     let mut ticks = Ticks::new(&app, "reap", REAP_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(broker.reap().await.map(drop));
@@ -193,7 +190,7 @@ async fn reap(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiv
     }
 }
 
-/// Runs detached calls on whose approval was decided, here or elsewhere, or whose process died.
+/// Runs detached calls whose approval was decided, here or elsewhere, or whose process has stopped.
 async fn continue_detached(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "continuing detached calls");
     let mut ticks = Ticks::new(&app, "detached-calls", CONTINUE_INTERVAL, stopped);
@@ -213,16 +210,16 @@ async fn continue_detached(app: Arc<App>, stopped: watch::Receiver<bool>) {
 }
 
 async fn heartbeat(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "showing other gates that this one lives");
+    let mut watched = Watched::new(&app, "sending heartbeats to other gates");
     let mut ticks = Ticks::new(&app, "heartbeat", HEARTBEAT_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(broker.heartbeat().await);
     }
 }
 
-/// Tells the webhook of approvals.
+/// Delivers approval events to the webhook.
 async fn deliver_webhooks(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "telling the webhook of approvals");
+    let mut watched = Watched::new(&app, "delivering approval events to the webhook");
     let mut deliveries = WebhookDeliveries::new(webhooks, stopped.clone());
     let mut ticks = Ticks::new(&app, "webhooks", POLL_INTERVAL, stopped);
     while ticks.next().await {
@@ -235,7 +232,10 @@ async fn deliver_webhooks(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch
 async fn reload_certificates(app: Arc<App>, tls: Arc<Tls>, stopped: watch::Receiver<bool>) {
     let mut hangups = match signal(SignalKind::hangup()) {
         Ok(hangups) => hangups,
-        Err(error) => return tracing::error!(%error, "certificates are not reloaded: SIGHUP cannot be waited for"),
+        Err(error) => {
+            return tracing::error!(%error, "could not listen for SIGHUP: certificates are not reloaded on \
+            it");
+        }
     };
     let mut ticks = Ticks::new(&app, "certificates", RELOAD_INTERVAL, stopped);
     let mut failure = String::new();
@@ -251,12 +251,12 @@ async fn reload_certificates(app: Arc<App>, tls: Arc<Tls>, stopped: watch::Recei
             Ok(false) => failure.clear(),
             Ok(true) => {
                 failure.clear();
-                tracing::info!("the renewed certificate is in use");
+                tracing::info!("loaded the renewed certificate");
             }
             Err(error) => {
                 let error = error.to_string();
                 if error != failure {
-                    tracing::error!(error, "the certificate cannot be renewed; the one before stays in use");
+                    tracing::error!(error, "could not load the renewed certificate; the previous one stays in use");
                     failure = error;
                 }
             }
@@ -273,7 +273,7 @@ async fn export_metrics(app: Arc<App>, exporter: Arc<Exporter>, interval: Durati
 }
 
 async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "noting which keys were used");
+    let mut watched = Watched::new(&app, "recording the last use of keys");
     let mut ticks = Ticks::new(&app, "key-uses", FLUSH_KEY_USES_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(app.gate.authenticator.flush_key_uses().await);
@@ -281,7 +281,7 @@ async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {
 }
 
 async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "changing the master key");
+    let mut watched = Watched::new(&app, "rewrapping under the current master key");
     let mut ticks = Ticks::new(&app, "rekey", REKEY_POLL_INTERVAL, stopped.clone());
     let mut wanted = false;
     while ticks.next().await {
@@ -289,7 +289,7 @@ async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
         if !wanted {
             continue;
         }
-        // May be cut off anywhere: the next start goes on with it.
+        // May be interrupted anywhere: the next start continues it.
         let outcome = tokio::select! {
             outcome = app.gate.maintenance.rekey() => outcome,
             _ = stopped.changed() => return,
@@ -366,7 +366,7 @@ impl Supervisor {
     }
 }
 
-/// Runs a task until the end is asked for, however often it ends before.
+/// Runs a task until shutdown, and restarts it whenever it ends before.
 async fn supervise<R: Future<Output = ()>>(
     tasks: Arc<Tasks>,
     name: &'static str,
@@ -382,15 +382,16 @@ async fn supervise<R: Future<Output = ()>>(
             return;
         }
         tasks.failed(name, how);
-        tracing::error!(task = name, "a background task {how}, and is started again");
-        // A sender that is gone asks for the end too.
+        tracing::error!(task = name, "a background task {how} and is restarted");
+        // A dropped sender also means shutdown.
         if tokio::time::timeout(RESTART_AFTER, stopped.wait_for(|stopped| *stopped)).await.is_ok() {
             return;
         }
     }
 }
 
-/// Says when work begins to fail and when it works again, and nothing in between: a task may run several times a second.
+/// Logs when work begins to fail and when it succeeds again, and nothing in between: a task may run several times a
+/// second.
 struct Watched<'a> {
     app: &'a App,
     work: &'static str,
@@ -406,7 +407,7 @@ impl<'a> Watched<'a> {
         match outcome {
             Ok(()) if self.failing => {
                 self.failing = false;
-                tracing::info!(work = self.work, "background work succeeds again");
+                tracing::info!(work = self.work, "a background task succeeds again");
             }
             Ok(()) => {}
             Err(refusal) => {
@@ -414,7 +415,8 @@ impl<'a> Watched<'a> {
                 if !self.failing {
                     self.failing = true;
                     let code = refusal.code().as_str();
-                    tracing::warn!(work = self.work, code, reason = %refusal, "background work failed and will be tried again");
+                    tracing::warn!(work = self.work, code, reason = %refusal, "a background task failed and will be \
+                        retried");
                 }
             }
         }

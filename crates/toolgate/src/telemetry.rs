@@ -1,4 +1,4 @@
-//! What operators learn of calls: metrics of every one, log lines, and spans of those that are sampled.
+//! Telemetry of calls: metrics of every call, log lines, and spans of sampled calls.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ mod call_log;
 mod otlp;
 mod process;
 
-/// Makes metrics, log lines and spans of the calls of a gate.
+/// Creates metrics, log lines and spans of the calls of a gate.
 pub struct CallTelemetry {
     metrics: Arc<Metrics>,
     log: CallLog,

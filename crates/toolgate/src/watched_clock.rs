@@ -1,4 +1,4 @@
-//! The machine's clock, watched: one that was set wrong for a moment must not end for good what ends by time.
+//! Watches the system clock: a clock that was wrong for a moment must not cause permanent expiries.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -7,12 +7,12 @@ use rustix::time::{ClockId, clock_gettime};
 use toolgate_gate::ports::clock::{Clock, SystemClock};
 use toolgate_model::time::Timestamp;
 
-/// How far the clock may be from where it should be.
+/// How far the clock may be from the expected time, in milliseconds.
 const TOLERANCE: i64 = 10_000;
-/// How long it must keep to a new time before that is taken for the right one.
+/// How long it must stay at a new time before that is trusted.
 const SETTLES: Duration = Duration::from_secs(600);
 
-/// The machine's clock, compared with one that nobody can set.
+/// The system clock, compared with one that cannot be set.
 #[derive(Debug, Default)]
 pub struct WatchedClock(Mutex<Watch>);
 
@@ -35,23 +35,23 @@ impl Clock for WatchedClock {
     }
 }
 
-/// What is known of the clock: when the machine started, by it, in milliseconds.
+/// The state of the clock: the boot time by it, in milliseconds.
 #[derive(Debug, Default)]
 struct Watch {
     trusted: Option<i64>,
-    /// Where it went, and since when it is there.
+    /// The new offset, and since when it holds.
     stepped: Option<(i64, Duration)>,
 }
 
 impl Watch {
-    /// Whether what it shows now can be relied on.
+    /// Whether the present time can be trusted.
     fn observe(&mut self, now: Timestamp, since_boot: Duration) -> bool {
         let uptime = i64::try_from(since_boot.as_millis()).unwrap_or(i64::MAX);
         let start = now.as_millis().saturating_sub(uptime);
         let is_near = |other: i64| start.abs_diff(other) <= TOLERANCE.unsigned_abs();
         if self.trusted.is_none_or(is_near) {
             if self.stepped.take().is_some() {
-                tracing::info!("the clock shows the time again that it should");
+                tracing::info!("the clock is back at the expected time");
             }
             // It may be slewed: small changes add up.
             self.trusted = Some(start);
@@ -62,13 +62,14 @@ impl Watch {
                 if since_boot.saturating_sub(since) < SETTLES {
                     return false;
                 }
-                tracing::warn!(%now, "the clock has kept to its new time, which is taken for the right one from here on");
+                tracing::warn!(%now, "the clock has stayed at its new time, which is trusted from now on");
                 (self.trusted, self.stepped) = (Some(start), None);
                 true
             }
             _ => {
                 let by_seconds = start.saturating_sub(self.trusted.unwrap_or(start)) / 1000;
-                tracing::error!(%now, by_seconds, "the clock was set: nothing is ended for good by time until that is settled");
+                tracing::error!(%now, by_seconds, "the clock was changed: nothing expires permanently until its new \
+                    time is trusted");
                 self.stepped = Some((start, since_boot));
                 false
             }
@@ -82,7 +83,7 @@ mod tests {
 
     const DAY: i64 = 24 * 60 * 60;
 
-    /// What is said at these times: seconds since boot, and by how many seconds the clock is off.
+    /// The results at these times: seconds since boot, and the offset of the clock in seconds.
     fn observed(times: &[(u64, i64)]) -> Vec<bool> {
         let mut watch = Watch::default();
         let observe = |(uptime, off): &(u64, i64)| {

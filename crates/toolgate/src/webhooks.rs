@@ -1,6 +1,6 @@
-//! Telling the outside of approvals: each tenant's events go to the operator's webhook, in the order of the log, each at
-//! least once. How far that is stands in the ledger, so it goes on after a restart; a lease sees to it that of several
-//! gates one does it.
+//! Webhook deliveries: the approval events of each tenant go to the operator's webhook, in the order of the log, each
+//! at least once. The progress is in the ledger, so deliveries continue after a restart; with several gates, a lease
+//! selects one of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,27 +25,22 @@ use self::round::Round;
 mod message;
 mod round;
 
-/// How often it is looked whether there is something to tell.
+/// The interval of polls for new events.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// How many messages are on their way at a time, of all tenants together.
+/// The maximum number of concurrent deliveries, of all tenants together.
 const AT_A_TIME: usize = 16;
 
-/// Whom to tell, what, and from where that is known.
 pub struct Webhooks {
-    /// How far events were sent.
+    /// The progress of deliveries.
     pub webhooks: Arc<dyn ApprovalWebhooks>,
     pub links: Arc<dyn ApprovalLinks>,
     pub approvals: Arc<dyn Approvals>,
     pub log: Arc<dyn AuditLog>,
-    /// Tells the time.
     pub clock: Arc<dyn Clock>,
-    /// Knows how risky a call is.
     pub approver: Arc<dyn Approver>,
-    /// This process.
     pub process: ProcessId,
-    /// The way out.
     pub notifier: Notifier,
-    /// How much of a call is told.
+    /// How much of a call is sent.
     pub details: Details,
     /// Where people reach this gate; without it no links are sent.
     pub public_url: Option<String>,
@@ -62,7 +57,6 @@ pub struct WebhookDeliveries {
 }
 
 impl WebhookDeliveries {
-    /// None yet.
     pub fn new(webhooks: Arc<Webhooks>, stopped: watch::Receiver<bool>) -> Self {
         Self {
             webhooks,
@@ -106,7 +100,7 @@ impl WebhookDeliveries {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Waits until all have ended, which they do when the program is asked to end.
+    /// Waits until all have ended, which they do at shutdown.
     pub async fn finish(self) {
         for delivery in self.in_flight.into_values() {
             // An error is a delivery that broke off: the next process continues it.
@@ -116,19 +110,19 @@ impl WebhookDeliveries {
 }
 
 impl Webhooks {
-    /// Begins, the first time, with what happens from now on.
+    /// Starts, the first time, with the next event.
     pub async fn begin(&self) -> Result<(), Refusal> {
         self.webhooks.begin_webhooks().await
     }
 
-    /// Events about approvals from a place in the log on, in order.
+    /// Events about approvals from a position in the log, in order.
     async fn events(&self, tenant: &TenantId, position: u64, limit: u32) -> Result<Vec<LoggedEvent>, Refusal> {
         let filter = EventFilter::of_kinds(EventKind::APPROVAL);
         let after = position.checked_sub(1).map(|last| last.to_string());
         Ok(self.log.events(tenant, filter, PageRequest { after, limit }).await?.items)
     }
 
-    /// Whether another process that may be alive tells it.
+    /// Whether another process that may be alive delivers them.
     fn is_delivered_elsewhere(&self, backlog: &WebhookBacklog) -> bool {
         let now = self.clock.now();
         let by_another = backlog.lease.is_some_and(|(process, until)| process != self.process && until > now);

@@ -47,7 +47,7 @@ fn failed(reason: String, sent: bool) -> Execution {
 pub fn workspace_tools() -> Vec<builtin::WorkspaceTool> {
     let described = |tool: WorkspaceTool| builtin::WorkspaceTool {
         name: tool.name(),
-        // INVARIANT: the words are the same; one that were not would be taken for the most dangerous.
+        // INVARIANT: the words are the same; an unknown one would count as the most dangerous.
         category: Category::parse(tool.category()).unwrap_or(Category::Exec),
         description: tool.description(),
         parameters: tool.parameters(),

@@ -1,7 +1,7 @@
-//! The envelope: how material is laid out under its data key, and what it is bound to.
+//! The envelope: the layout of material under its data key, and what it is bound to.
 //!
-//! One data key seals one credential version, once. What is stored begins with a format byte, so that a later format
-//! can be told from this one.
+//! One data key seals one credential version, once. The stored bytes begin with a format byte, so that a later format
+//! can be distinguished.
 
 use toolgate_gate::ports::sealer::{SealBinding, SealSubject};
 use toolgate_model::secret::Material;
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::key_provider::KeyError;
 use crate::symmetric_key::SymmetricKey;
 
-/// What the associated data of something sealed says it is for, so that a wrapped key never passes as material.
+/// The purpose in the associated data, so that a wrapped key never passes as material.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The fields of a credential version, under the data key.
@@ -28,7 +28,7 @@ pub(crate) fn associated_data(binding: &SealBinding, purpose: Purpose) -> String
         Purpose::Material => "material",
         Purpose::DataKey => "data-key",
     };
-    // Canonical as it stands: the names are in order, and neither an id nor a tenant's name has anything to escape.
+    // Already canonical: the names are sorted, and neither ids nor tenant names contain characters to escape.
     match binding.subject {
         SealSubject::Credential { id, version } => format!(
             r#"{{"alg":"AES-256-GCM","credential":"{id}","purpose":"{purpose}","tenant":"{tenant}","version":{version}}}"#
@@ -40,7 +40,7 @@ pub(crate) fn associated_data(binding: &SealBinding, purpose: Purpose) -> String
     }
 }
 
-/// Seals material under its data key: format, nonce, ciphertext, tag.
+/// Seals material under its data key. The layout is format, nonce, ciphertext, tag.
 pub(crate) fn seal_material(
     data_key: &SymmetricKey,
     binding: &SealBinding,
@@ -50,7 +50,7 @@ pub(crate) fn seal_material(
     Ok(with_format(&data_key.seal(associated_data.as_bytes(), &material.to_plaintext())?))
 }
 
-/// Opens what [`seal_material`] made for the same binding; `None` for anything else.
+/// Opens the output of [`seal_material`] for the same binding; `None` for anything else.
 pub(crate) fn open_material(
     data_key: &SymmetricKey,
     binding: &SealBinding,
@@ -60,12 +60,12 @@ pub(crate) fn open_material(
     data_key.open(associated_data.as_bytes(), without_format(ciphertext)?)
 }
 
-/// Puts the format byte in front.
+/// Prepends the format byte.
 pub(crate) fn with_format(bytes: &[u8]) -> Vec<u8> {
     [&[FORMAT], bytes].concat()
 }
 
-/// Takes the format byte off; `None` when it is not ours.
+/// Removes the format byte; `None` if it is a different one.
 pub(crate) fn without_format(bytes: &[u8]) -> Option<&[u8]> {
     bytes.strip_prefix(&[FORMAT])
 }

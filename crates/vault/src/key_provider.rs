@@ -1,5 +1,5 @@
-//! Where master keys come from. A provider wraps data keys under its current master key and unwraps them under any it
-//! still has; whether the master key is in this process at all is its own affair.
+//! Providers of master keys. A provider wraps data keys under its current master key and unwraps them under any key
+//! that it still has. The master key need not be in this process.
 
 use async_trait::async_trait;
 use thiserror::Error;
@@ -12,31 +12,26 @@ pub mod environment;
 pub mod file;
 mod keyring;
 
-/// A data key under a master key.
+/// A data key wrapped under a master key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrappedKey {
-    /// The master key that wraps it.
     pub key: MasterKeyId,
-    /// What the provider needs to unwrap it again; opaque to everyone else.
+    /// The wrapped key, opaque to everything but the provider.
     pub bytes: Vec<u8>,
 }
 
-/// Why a provider did not do what was asked. No variant carries a key.
+/// Why a provider failed. No variant contains a key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KeyError {
-    /// The wrapped key was not made by this master key for this context, or was changed since.
-    #[error("the wrapped key does not open: it is damaged, or belongs elsewhere")]
+    /// The wrapped key was not made by this master key for this context, or was modified since.
+    #[error("the wrapped key cannot be decrypted: it is damaged, or was wrapped for another context")]
     Unauthentic,
-    /// The provider does not have this master key.
     #[error("master key {} is not available", key.0)]
-    Missing {
-        /// The missing key.
-        key: MasterKeyId,
-    },
-    /// The provider itself is in trouble.
+    Missing { key: MasterKeyId },
+    /// The provider itself failed.
     #[error("{reason}")]
     Failed {
-        /// What went wrong and what to do, without any secret.
+        /// What failed and what to do, without any secret.
         reason: String,
     },
 }
@@ -47,7 +42,6 @@ impl KeyError {
     }
 }
 
-/// A source of master keys.
 #[async_trait]
 pub trait KeyProvider: Send + Sync {
     /// The master key that the next [`KeyProvider::wrap`] uses.
@@ -56,14 +50,14 @@ pub trait KeyProvider: Send + Sync {
     /// Wraps a data key under the current master key, bound to the context.
     async fn wrap(&self, data_key: &SymmetricKey, context: &str) -> Result<WrappedKey, KeyError>;
 
-    /// Unwraps what [`KeyProvider::wrap`] made for the same context.
+    /// Unwraps the output of [`KeyProvider::wrap`] for the same context.
     async fn unwrap(&self, key: &MasterKeyId, wrapped: &[u8], context: &str) -> Result<SymmetricKey, KeyError>;
 
-    /// Makes a new master key current where the provider keeps its own keys, else answers the current one.
+    /// Creates a new current master key if the provider manages its own keys; otherwise returns the current one.
     async fn renew(&self) -> Result<MasterKeyId, KeyError>;
 
-    /// Drops a master key that wraps nothing any more, where the provider keeps its own keys. One that is already gone
-    /// is no error; the current one is never dropped.
+    /// Removes a master key that no longer wraps anything, if the provider manages its own keys. A missing key is not
+    /// an error; the current key is never removed.
     async fn forget(&self, key: &MasterKeyId) -> Result<(), KeyError>;
 
     /// Wraps and unwraps a throw-away key.
@@ -73,7 +67,7 @@ pub trait KeyProvider: Send + Sync {
         let wrapped = self.wrap(&probe, context).await?;
         let returned = self.unwrap(&wrapped.key, &wrapped.bytes, context).await?;
         if !probe.is_same(&returned) {
-            return Err(KeyError::failed("the key provider gave back another key than it was given"));
+            return Err(KeyError::failed("the key provider unwrapped a different key than it wrapped"));
         }
         Ok(())
     }

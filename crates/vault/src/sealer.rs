@@ -1,4 +1,4 @@
-//! The gate's `Sealer` port over a key provider: material under a data key, the data key under a master key.
+//! The gate's `Sealer` port over a key provider: a data key encrypts the material, a master key wraps the data key.
 
 use std::sync::Arc;
 
@@ -10,13 +10,11 @@ use crate::envelope::{self, Purpose, associated_data};
 use crate::key_provider::{KeyError, KeyProvider};
 use crate::symmetric_key::SymmetricKey;
 
-/// Seals and unseals with the master keys of one provider.
 pub struct VaultSealer {
     provider: Arc<dyn KeyProvider>,
 }
 
 impl VaultSealer {
-    /// A sealer over this provider.
     pub fn new(provider: Arc<dyn KeyProvider>) -> Self {
         Self { provider }
     }
@@ -57,8 +55,8 @@ impl Sealer for VaultSealer {
 
     async fn rewrap(&self, binding: &SealBinding, sealed: &SealedMaterial) -> Result<SealedMaterial, SealError> {
         let data_key = self.unwrap(binding, sealed).await.map_err(|error| seal_error(error, binding))?;
-        // A key service may hand back a wrong key without noticing. Wrapping that would replace a wrapped key that
-        // another day might have opened, so the key must first prove itself on the ciphertext.
+        // A key service may return a wrong key without noticing. Wrapping it would replace a wrapped key that might
+        // still be opened later, so the key must first decrypt the ciphertext.
         if envelope::open_material(&data_key, binding, &sealed.ciphertext).is_none() {
             return Err(damaged(binding));
         }
@@ -94,7 +92,7 @@ fn seal_error(error: KeyError, binding: &SealBinding) -> SealError {
     }
 }
 
-/// For what is asked of no credential in particular: a probe that does not come back is the provider's fault.
+/// For operations without a credential: a failed probe is a failure of the provider.
 fn provider_error(error: KeyError) -> SealError {
     match error {
         KeyError::Missing { key } => SealError::KeyMissing { key },

@@ -1,5 +1,4 @@
-//! One 256-bit key and what can be done with it: AES-256-GCM over a buffer, under associated data.
-//! Master keys and data keys are both of this kind.
+//! A 256-bit key: AES-256-GCM over a buffer with associated data. Master keys and data keys are of this type.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
@@ -12,23 +11,23 @@ use crate::key_provider::KeyError;
 
 /// A 256-bit key, wiped when it is dropped.
 ///
-/// INVARIANT: the bytes stay in one heap allocation, so that moving the key leaves no copy behind; implements none of
-/// `Debug`, `Display`, `Serialize`, `Clone`, `PartialEq`.
+/// INVARIANT: the bytes stay in one heap allocation, so that moving the key leaves no copy behind; the type implements
+/// none of `Debug`, `Display`, `Serialize`, `Clone`, `PartialEq`.
 pub struct SymmetricKey(Box<[u8; Self::LENGTH]>);
 
 impl SymmetricKey {
-    /// How many bytes a key has.
+    /// The length of a key in bytes.
     pub const LENGTH: usize = 32;
 
-    /// A fresh key from the cryptographic generator.
+    /// Generates a key from the system's cryptographic random generator.
     pub fn random() -> Result<Self, KeyError> {
         let mut key = Self::blank();
         aws_lc_rs::rand::fill(key.0.as_mut_slice())
-            .map_err(|_| KeyError::failed("the system's random generator failed"))?;
+            .map_err(|_| KeyError::failed("the random number generator of the system failed"))?;
         Ok(key)
     }
 
-    /// Copies a key out of a buffer, which stays the caller's to wipe; `None` when it has another length.
+    /// Copies a key from a buffer, which the caller must wipe; `None` if the length differs.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         let mut key = Self::blank();
         if bytes.len() != Self::LENGTH {
@@ -38,29 +37,29 @@ impl SymmetricKey {
         Some(key)
     }
 
-    /// Reads padded standard base 64; `None` when it is not exactly one key.
+    /// Decodes padded standard base64; `None` if it is not exactly one key.
     pub fn from_base64(text: &str) -> Option<Self> {
         let mut key = Self::blank();
         let length = STANDARD.decode_slice(text, key.0.as_mut_slice()).ok()?;
         (length == Self::LENGTH).then_some(key)
     }
 
-    /// Writes what [`SymmetricKey::from_base64`] reads.
+    /// Encodes the key as [`SymmetricKey::from_base64`] reads it.
     pub fn to_base64(&self) -> Zeroizing<String> {
         Zeroizing::new(STANDARD.encode(self.0.as_slice()))
     }
 
-    /// Whether two keys are the same one, told in a time that does not depend on where they differ.
+    /// Compares in constant time.
     pub fn is_same(&self, other: &Self) -> bool {
         verify_slices_are_equal(self.0.as_slice(), other.0.as_slice()).is_ok()
     }
 
-    /// The key itself, to be sealed under another.
+    /// The key bytes, to be sealed under another key.
     pub(crate) fn expose(&self) -> &[u8] {
         self.0.as_slice()
     }
 
-    /// SHA-256 over a domain tag and the key: names the key without telling anything of it.
+    /// SHA-256 over a domain tag and the key: identifies the key without revealing it.
     pub(crate) fn fingerprint(&self, domain: &[u8]) -> digest::Digest {
         let mut context = digest::Context::new(&digest::SHA256);
         context.update(domain);
@@ -68,14 +67,15 @@ impl SymmetricKey {
         context.finish()
     }
 
-    /// Seals under a fresh random nonce: nonce, ciphertext, tag.
+    /// Seals under a new random nonce. The layout is nonce, ciphertext, tag.
     pub(crate) fn seal(&self, associated_data: &[u8], plaintext: &[u8]) -> Result<Vec<u8>, KeyError> {
-        let failed = || KeyError::failed("the material could not be encrypted");
+        let failed = || KeyError::failed("could not encrypt the material");
         let mut nonce = [0_u8; NONCE_LEN];
-        aws_lc_rs::rand::fill(&mut nonce).map_err(|_| KeyError::failed("the system's random generator failed"))?;
+        aws_lc_rs::rand::fill(&mut nonce)
+            .map_err(|_| KeyError::failed("the random number generator of the system failed"))?;
 
-        // The plaintext is copied once, into the buffer in which it is overwritten by the ciphertext. The buffer has
-        // its final capacity from the start and is wiped if sealing fails half way.
+        // The plaintext is copied once, into the buffer in which the ciphertext overwrites it. The buffer has its final
+        // capacity from the start and is wiped if sealing fails.
         let mut buffer = Zeroizing::new(Vec::with_capacity(NONCE_LEN + plaintext.len() + AES_256_GCM.tag_len()));
         buffer.extend_from_slice(&nonce);
         buffer.extend_from_slice(plaintext);
@@ -89,7 +89,7 @@ impl SymmetricKey {
         Ok(std::mem::take(&mut *buffer))
     }
 
-    /// Opens what [`SymmetricKey::seal`] made under the same associated data; `None` for anything else.
+    /// Opens the output of [`SymmetricKey::seal`] with the same associated data; `None` for anything else.
     pub(crate) fn open(&self, associated_data: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, body) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -103,7 +103,7 @@ impl SymmetricKey {
         Self(Box::new([0; Self::LENGTH]))
     }
 
-    /// The expanded key lives in memory of the cryptographic library, which wipes what it frees.
+    /// The expanded key is in memory of the cryptographic library, which wipes what it frees.
     fn cipher(&self) -> Option<LessSafeKey> {
         UnboundKey::new(&AES_256_GCM, self.0.as_slice()).ok().map(LessSafeKey::new)
     }

@@ -1,17 +1,16 @@
-//! The arguments of a call, read once: each of the right kind, none unknown. What was sent is never repeated.
+//! The arguments of a call: checks their types and rejects unknown ones. Errors never repeat a value.
 
 use serde_json::{Map, Value};
 
 use crate::error::WorkspaceError;
 
-/// The arguments of one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Arguments<'a> {
     values: &'a Map<String, Value>,
 }
 
 impl<'a> Arguments<'a> {
-    /// Arguments of which every name is among `known`.
+    /// Fails if a name is not among `known`.
     pub fn new(values: &'a Map<String, Value>, known: &[&str]) -> Result<Self, WorkspaceError> {
         match values.keys().find(|name| !known.contains(&name.as_str())) {
             Some(name) => Err(WorkspaceError::UnknownArgument { name: name.clone() }),
@@ -19,22 +18,22 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A text that must be there.
+    /// A required string.
     pub fn text(self, name: &'static str) -> Result<&'a str, WorkspaceError> {
         self.optional_text(name)?.ok_or(WorkspaceError::MissingArgument { name })
     }
 
-    /// A text that may be absent.
+    /// An optional string.
     pub fn optional_text(self, name: &'static str) -> Result<Option<&'a str>, WorkspaceError> {
-        self.read(name, "a text", Value::as_str)
+        self.read(name, "a string", Value::as_str)
     }
 
-    /// A count of 1 or more that may be absent.
+    /// An optional integer of 1 or more.
     pub fn optional_count(self, name: &'static str) -> Result<Option<u64>, WorkspaceError> {
-        self.read(name, "a whole number of 1 or more", |value| value.as_u64().filter(|count| *count > 0))
+        self.read(name, "an integer of 1 or more", |value| value.as_u64().filter(|count| *count > 0))
     }
 
-    /// Whether the flag is set; absent, it is not.
+    /// An optional boolean; false if absent.
     pub fn flag(self, name: &'static str) -> Result<bool, WorkspaceError> {
         Ok(self.read(name, "true or false", Value::as_bool)?.unwrap_or(false))
     }

@@ -1,6 +1,6 @@
 //! The local tools of a coding agent: files and processes below one root directory, and the sandbox for commands.
 //!
-//! Enforces the root and the limits only. Knows no protocol, no ledger and no approvals.
+//! Enforces only the root and the limits. Knows no protocol, no ledger and no approvals.
 
 mod arguments;
 mod error;

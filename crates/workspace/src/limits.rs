@@ -1,28 +1,27 @@
-//! What a workspace may use: time, bytes, the network, the environment, and how much of a sandbox it must have.
+//! Limits of a workspace: time, bytes, network, environment, and whether it must have a sandbox.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How much of a sandbox commands must have.
+/// Whether commands need a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SandboxRequirement {
     /// Without a sandbox, commands are refused.
     Required,
-    /// A sandbox where the system offers one; without one commands run, and say so.
+    /// Commands run without a sandbox if the system offers none, and the report says so.
     #[default]
     WherePossible,
-    /// No sandbox.
     Off,
 }
 
-/// How much a command may take.
+/// Resource limits of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// The bytes of memory of each process, as far as it is data of its own.
+    /// The data size of each process, in bytes (`RLIMIT_DATA`).
     pub memory: u64,
-    /// How many processes and threads a command may have.
+    /// The number of processes and threads of a command.
     pub processes: u64,
-    /// The bytes of the largest file.
+    /// The size of the largest file, in bytes.
     pub file_size: u64,
 }
 
@@ -32,36 +31,35 @@ impl Default for Bounds {
     }
 }
 
-/// What the tools of a workspace may use.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// How long a command runs if it does not say.
+    /// The default timeout of a command.
     pub bash_timeout: Duration,
-    /// The longest that a command may ask for.
+    /// The longest timeout that a command may request.
     pub bash_longest: Duration,
-    /// How long a search or a read may take before it gives what it has.
+    /// How long a search or a read may take before it returns what it has.
     pub file_timeout: Duration,
-    /// How much output is kept; of more, the beginning and the end.
+    /// How much output is kept: of a longer one, the beginning and the end.
     pub output_bytes: usize,
-    /// How much output ends a command.
+    /// The amount of output at which a command is killed.
     pub flood_bytes: usize,
-    /// How much one read gives.
+    /// How much one read returns.
     pub read_bytes: usize,
-    /// How much a command may take. Where this system has none of it, nothing is bounded.
+    /// Resource limits of commands. Not enforced on systems without them.
     pub bounds: Bounds,
-    /// Whether commands may use the network. Without a sandbox it cannot be turned off.
+    /// Whether commands may use the network. It cannot be disabled without a sandbox.
     pub network: bool,
-    /// How much of a sandbox commands must have.
     pub sandbox: SandboxRequirement,
-    /// The variables that commands inherit; a trailing `*` stands for any ending. Whatever is listed, variables of
-    /// Toolgate and those whose name speaks of a secret are not passed.
+    /// The variables that commands inherit; a trailing `*` matches any suffix. Variables of Toolgate and those whose
+    /// name indicates a secret are never passed, even if listed.
     pub environment: Vec<String>,
-    /// Files and directories that confined commands cannot see: Toolgate's own. None may contain the root or lie in it.
+    /// Toolgate's own files and directories, which confined commands cannot see. None may contain the root or lie in
+    /// it.
     pub hidden: Vec<PathBuf>,
-    /// Whether a path below the root, relative to it, needs a person's answer to be written. A link must not lead to such
-    /// a one: whoever was asked was shown another name.
+    /// Whether writing a path, relative to the root, needs approval. A link must not lead to such a path: the approver
+    /// was shown another name.
     pub is_protected: fn(&Path) -> bool,
-    /// The program that confines itself and becomes the shell; the running one if absent.
+    /// The program that confines itself and executes the shell; by default the running program.
     pub confiner: Option<PathBuf>,
 }
 
@@ -85,7 +83,7 @@ impl Default for Limits {
     }
 }
 
-/// What compilers, package managers and terminals need, and nothing that could carry a secret.
+/// What compilers, package managers and terminals need, and nothing that could contain a secret.
 const INHERITED: [&str; 27] = [
     "CARGO_HOME",
     "COLORTERM",

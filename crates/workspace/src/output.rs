@@ -1,16 +1,15 @@
-//! What a tool gives back.
+//! The output of a tool.
 
 use serde_json::Value;
 
-/// What a tool gives back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Output {
-    /// What the agent reads.
+    /// The text that the agent reads.
     pub text: String,
-    /// Whether the tool ran and failed, as a command with an exit status other than 0.
+    /// True if the tool ran and failed, for example a command with an exit status other than 0.
     pub is_error: bool,
-    /// Whether there was more than the text holds.
+    /// True if the output was longer than `text`.
     pub truncated: bool,
-    /// The same as figures: an object whose members depend on the tool.
+    /// The same result as structured data: an object whose members depend on the tool.
     pub details: Value,
 }

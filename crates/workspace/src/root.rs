@@ -1,5 +1,5 @@
-//! The root directory, held open, and paths below it. The system resolves every path beneath the held directory, so
-//! that neither `..` nor a link, nor one that is swapped in between, leads out.
+//! The root directory, held open, and paths below it. The kernel resolves every path beneath the open directory, so
+//! that neither `..` nor a link, even one swapped in concurrently, leads out.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,14 +12,13 @@ use cap_std::fs::{Dir, FileType, OpenOptions, OpenOptionsExt};
 
 use crate::error::WorkspaceError;
 
-/// The root of a workspace.
 #[derive(Debug)]
 pub struct Root {
     directory: Dir,
-    /// Without links.
+    /// The canonical path.
     path: PathBuf,
     is_protected: fn(&Path) -> bool,
-    /// As it was named when it was opened.
+    /// The path as configured.
     named: PathBuf,
 }
 
@@ -28,7 +27,7 @@ pub struct Root {
 pub struct Place(PathBuf);
 
 impl Root {
-    /// Opens the directory. Links to it are followed once, here.
+    /// Opens the directory. Links in its path are followed once, here.
     pub fn open(named: &Path, hidden: &[PathBuf], is_protected: fn(&Path) -> bool) -> Result<Self, WorkspaceError> {
         let unopened = |error: io::Error| WorkspaceError::Root { kind: error.kind() };
         let path = named.canonicalize().map_err(unopened)?;
@@ -42,17 +41,17 @@ impl Root {
         Ok(Self { directory, path, is_protected, named: named.to_path_buf() })
     }
 
-    /// Where it is, without links.
+    /// The canonical path of the root.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The held directory.
+    /// The open directory.
     pub fn directory(&self) -> &Dir {
         &self.directory
     }
 
-    /// The place that an agent named, relative to the root or absolute below it.
+    /// Parses a path from an agent: relative to the root, or absolute and below it.
     pub fn place(&self, text: &str) -> Result<Place, WorkspaceError> {
         let path = Path::new(text);
         let below = if path.is_absolute() {
@@ -77,15 +76,14 @@ impl Root {
         if place.as_os_str().is_empty() { Ok(Place::root()) } else { Ok(Place(place)) }
     }
 
-    /// Opens a directory below the root.
     pub fn open_directory(&self, place: &Place) -> Result<Dir, WorkspaceError> {
         self.directory.open_dir(&place.0).map_err(|error| WorkspaceError::from_io("opening the directory", &error))
     }
 
-    /// Refuses what is protected unless the call itself named it so. `opened` is held open while it is looked at, so that
-    /// what is judged is what is used, whatever its path leads to by now.
+    /// Refuses a protected path that the call did not name itself. `opened` stays open during the check, so that the
+    /// object that is checked is the object that is used, whatever its path leads to by now.
     pub fn refuse_led(&self, opened: &Dir, name: Option<&OsStr>, place: &Place) -> Result<(), WorkspaceError> {
-        let failed = |error: io::Error| WorkspaceError::from_io("looking at the directory", &error);
+        let failed = |error: io::Error| WorkspaceError::from_io("inspecting the directory", &error);
         let real = if cfg!(target_os = "linux") {
             std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).map_err(failed)?
         } else {
@@ -100,20 +98,18 @@ impl Root {
         Ok(())
     }
 
-    /// Opens a regular file below the root for reading.
     pub fn open_file(&self, place: &Place) -> Result<File, WorkspaceError> {
         open_regular(&self.directory, &place.0)
     }
 
-    /// What is at the place, after links that stay below the root.
+    /// The type of the object at this path, following links that stay below the root.
     pub fn file_type(&self, place: &Place) -> Result<FileType, WorkspaceError> {
         let metadata = self.directory.metadata(&place.0);
-        Ok(metadata.map_err(|error| WorkspaceError::from_io("looking at the file", &error))?.file_type())
+        Ok(metadata.map_err(|error| WorkspaceError::from_io("inspecting the file", &error))?.file_type())
     }
 }
 
 impl Place {
-    /// The root itself.
     pub fn root() -> Self {
         Self(PathBuf::from("."))
     }
@@ -124,12 +120,12 @@ impl Place {
     }
 }
 
-/// Opens a regular file beneath `directory` for reading; a pipe or a device is neither opened nor waited for.
+/// Opens a regular file beneath `directory` for reading; does not open or block on a pipe or a device.
 pub fn open_regular(directory: &Dir, path: &Path) -> Result<File, WorkspaceError> {
     let failed = |error: io::Error| WorkspaceError::from_io("opening the file", &error);
     require_regular(directory.metadata(path).map_err(failed)?.file_type())?;
     let mut options = OpenOptions::new();
-    // What was a file a moment ago may be a pipe now: the open must not wait for a writer.
+    // The file may have been replaced by a pipe: the open must not block until there is a writer.
     options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
     let file = directory.open_with(path, &options).map_err(failed)?;
     require_regular(file.metadata().map_err(failed)?.file_type())?;

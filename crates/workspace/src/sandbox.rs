@@ -1,4 +1,4 @@
-//! The sandbox of commands: which one this system offers, found out by trying, and how a command is started in it.
+//! The sandbox of commands: probes which one this system offers, and starts commands in it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -34,42 +34,40 @@ use probe::{Probed, probe, probe_tied};
 pub struct SandboxReport {
     /// `landlock`, `bubblewrap` or `none`.
     pub kind: &'static str,
-    /// Whether commands can write only below the root and in a temporary directory of their own.
+    /// Whether commands can write only below the root and in their own temporary directory.
     pub writes_confined: bool,
     /// Whether commands cannot use the network.
     pub network_off: bool,
     /// Whether Toolgate's own files do not exist for commands, so that not even their modes can be changed.
     pub own_files_hidden: bool,
-    /// The same for people, with what is not enforced.
+    /// The same in words, including what is not enforced.
     pub note: String,
 }
 
-/// The chosen sandbox.
 #[derive(Debug)]
 pub struct Sandbox {
     shell: PathBuf,
     method: Option<Method>,
-    /// Without a sandbox, the program that keeps a command in its process group and becomes the shell.
+    /// Without a sandbox: the program that keeps a command in its process group and executes the shell.
     tied: Option<PathBuf>,
     confinement: Confinement,
     report: SandboxReport,
-    /// Why there is none although one is required.
+    /// The reason why no sandbox is available although one is required.
     refused: Option<String>,
-    /// Made for commands, removed with the workspace.
+    /// Created for commands, removed with the workspace.
     temporary: TempDir,
 }
 
-/// A way to confine a command.
 #[derive(Debug, Clone)]
 enum Method {
-    /// This program confines itself and becomes the shell.
+    /// The confiner restricts itself and executes the shell.
     Landlock { confiner: PathBuf },
-    /// This program, bubblewrap, starts the other one in namespaces of its own, which becomes the shell.
+    /// bubblewrap starts the confiner in new namespaces, which executes the shell.
     Bubblewrap { program: PathBuf, confiner: PathBuf },
 }
 
 impl Sandbox {
-    /// Tries what the system offers, the best first.
+    /// Probes what the system offers, the best method first.
     pub fn choose(root: &Path, limits: &Limits) -> Result<Self, WorkspaceError> {
         Self::for_programs(vec![root.to_path_buf()], limits)
     }
@@ -77,7 +75,7 @@ impl Sandbox {
     /// The same for programs that write below several directories.
     pub fn for_programs(mut writable: Vec<PathBuf>, limits: &Limits) -> Result<Self, WorkspaceError> {
         let failed = |error: io::Error| WorkspaceError::System {
-            doing: "making a temporary directory for commands",
+            doing: "creating a temporary directory for commands",
             kind: error.kind(),
         };
         let temporary = tempfile::Builder::new().prefix("toolgate-workspace-").tempdir().map_err(failed)?;
@@ -92,7 +90,7 @@ impl Sandbox {
                         chosen = Some((method, probed));
                         break;
                     }
-                    // Taken unless another one also hides what it must.
+                    // Used unless a later method also hides files.
                     Ok(probed) => chosen = chosen.or(Some((method, probed))),
                     Err(why) => attempts.push(format!("{}: {why}", method.kind())),
                 }
@@ -124,17 +122,17 @@ impl Sandbox {
         &self.report
     }
 
-    /// The directory that commands have for temporary files.
+    /// The temporary directory of commands.
     pub fn temporary(&self) -> &Path {
         self.confinement.writable.last().map_or(self.temporary.path(), PathBuf::as_path)
     }
 
-    /// `bash`, or `sh` where there is no bash.
+    /// `bash`, or `sh` on systems without bash.
     pub fn shell_name(&self) -> &str {
         name(&self.shell)
     }
 
-    /// The command that runs `line` in the sandbox, as the leader of a process group of its own.
+    /// Builds the command that runs `line` in the sandbox as the leader of its own process group.
     pub fn command(&self, line: &str, directory: &Path) -> Result<tokio::process::Command, WorkspaceError> {
         if let Some(why) = &self.refused {
             return Err(WorkspaceError::NoSandbox { why: why.clone() });
@@ -196,8 +194,8 @@ impl Method {
     }
 }
 
-/// The program, told to give something up before it becomes what the words say. It founds its session and group by itself,
-/// which a leader of a group could not.
+/// The confiner with its confinement and the command to execute. It creates its session and group itself, which a group
+/// leader could not.
 fn confined(confiner: &Path, confinement: &Confinement, words: &[&OsStr]) -> Command {
     let mut command = Command::new(confiner);
     command.arg(CONFINE_WORD).args(confinement.to_arguments()).args(words);
@@ -219,36 +217,36 @@ fn report(method: Option<&(Method, Probed)>, limits: &Limits, attempts: &[String
     let network = if limits.network { "the network is allowed" } else { "the network is off" };
     let modes = match method {
         Some((Method::Landlock { .. }, Probed { hides: true })) => {
-            "Toolgate's files do not exist for them; modes and times of other files elsewhere are not protected"
+            "Toolgate's files are hidden from them; modes and times of other files outside are not protected"
         }
         _ => {
-            "this system gives no mount namespace, so that they can change modes and times of files elsewhere, \
-             Toolgate's too, although they cannot read those"
+            "this system allows no mount namespace, so they can change modes and times of files outside, \
+             including Toolgate's, although they cannot read those"
         }
     };
     let mut note = match method.map(|(method, _)| method) {
         Some(Method::Landlock { .. }) => format!(
-            "commands run under Landlock: they write only below the root and in a temporary directory, {network}, and \
-             they reach no process outside; {modes}"
+            "commands run under Landlock: they write only below the root and in a temporary directory, {network}, and they \
+             cannot reach processes outside; {modes}"
         ),
         Some(Method::Bubblewrap { .. }) => format!(
             "commands run under bubblewrap: they write only below the root and in a temporary directory, {network}, \
-             and they see no process outside"
+             and cannot see processes outside"
         ),
         None if limits.sandbox == SandboxRequirement::Off => {
-            "commands run WITHOUT a sandbox, as configured: they can write wherever this user can, and use the network"
+            "commands run WITHOUT a sandbox, as configured: they can write everywhere this user can, and use the network"
                 .to_owned()
         }
         None if limits.sandbox == SandboxRequirement::Required => {
-            format!("commands are refused: a sandbox is required and there is none ({})", attempts.join("; "))
+            format!("commands are refused: a sandbox is required and none is available ({})", attempts.join("; "))
         }
         None => format!(
-            "commands run WITHOUT a sandbox: they can write wherever this user can, and use the network ({})",
+            "commands run WITHOUT a sandbox: they can write everywhere this user can, and use the network ({})",
             attempts.join("; ")
         ),
     };
     if name(shell) != "bash" {
-        note.push_str("; there is no bash here, sh runs them");
+        note.push_str("; bash is not installed, so sh runs them");
     }
     SandboxReport {
         kind: method.map_or("none", |(method, _)| method.kind()),
@@ -263,7 +261,7 @@ fn name(program: &Path) -> &str {
     program.file_name().and_then(OsStr::to_str).unwrap_or("sh")
 }
 
-/// The first such file in the directories of `PATH`.
+/// The first file with this name in the directories of `PATH`.
 fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).filter(|place| place.is_absolute()).map(|place| place.join(name)).find(|p| p.is_file())

@@ -1,5 +1,5 @@
-//! `Glob` and `Grep`: walks the directories below a place. Links are not followed, version control data is left out,
-//! and the walk ends at its limits.
+//! `Glob` and `Grep`: traverse the directories below a path. Links are not followed, version control data is skipped,
+//! and the traversal stops at its limits.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -17,27 +17,26 @@ mod pattern;
 pub use glob::Glob;
 pub use grep::Grep;
 
-/// How deep a walk goes.
+/// The maximum depth.
 const DEEPEST: usize = 64;
 
-/// How many entries a walk looks at.
+/// The maximum number of entries.
 const MAX_ENTRIES: usize = 500_000;
 
-/// A file that the walk came to.
+/// A file found by the traversal.
 struct Found<'a> {
-    /// The open directory that holds it.
+    /// The open directory that contains it.
     parent: &'a Dir,
     name: &'a Path,
-    /// Relative to where the walk began.
+    /// Relative to the start of the traversal.
     path: &'a Path,
     is_link: bool,
 }
 
-/// One walk.
 struct Walk<'a> {
     stop: &'a Stop,
     entries_left: usize,
-    /// Whether something was left out: too deep, too much, or out of time.
+    /// True if something was left out because of depth, number of entries or time.
     cut: bool,
 }
 
@@ -46,13 +45,13 @@ impl<'a> Walk<'a> {
         Self { stop, entries_left: MAX_ENTRIES, cut: false }
     }
 
-    /// Shows every file and link below `directory` to `visit`, in order of their names.
+    /// Passes every file and link below `directory` to `visit`, ordered by name.
     fn run(
         &mut self,
         directory: &Dir,
         visit: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
     ) -> Result<(), WorkspaceError> {
-        // Only the first directory must open: below it, what cannot be read is left out.
+        // Only the first directory must open: unreadable ones below it are skipped.
         let entries =
             self.entries(directory).map_err(|error| WorkspaceError::from_io("listing the directory", &error))?;
         if self.visit_entries(directory, Path::new(""), entries, 0, visit).is_break() {
@@ -82,7 +81,7 @@ impl<'a> Walk<'a> {
                     self.cut = true;
                     continue;
                 }
-                // Resolved beneath its parent: a link put in its place since cannot lead out.
+                // Resolved beneath its parent: a link that has replaced it since cannot lead out.
                 if let Ok(below) = directory.open_dir(&name)
                     && let Ok(entries) = self.entries(&below)
                 {

@@ -1,5 +1,5 @@
-//! `Bash`: runs one command line and gives back what it printed. Whatever the command started ends with it: when it
-//! exits, when its time is over, when it prints too much, and when nobody waits for it any more.
+//! `Bash`: runs one command line and returns its output. All processes that the command started are killed when it
+//! exits, when it reaches its timeout or the output limit, and when the caller no longer waits.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -25,11 +25,11 @@ mod group;
 use clip::Clip;
 use group::Group;
 
-/// The longest command line: the system takes no argument over 128 KiB.
+/// The longest command line: the kernel accepts no argument above 128 KiB.
 const LONGEST: usize = 100_000;
 
-/// How long to wait for the rest of the output once everything was killed. Only a process that left the group, which
-/// the sandbox does not let it, can make us wait.
+/// How long to wait for the rest of the output after everything was killed. Only a process that left the group can
+/// delay it, and the sandbox prevents leaving.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// A parsed call.
@@ -53,10 +53,10 @@ impl Bash {
         let arguments = Arguments::new(values, &["command", "timeout_ms", "description", "working_directory"])?;
         let command = arguments.text("command")?;
         if command.is_empty() || command.len() > LONGEST || command.contains('\0') {
-            let expected = "a command line of at most 100000 bytes, without null bytes";
+            let expected = "a command line of at most 100000 bytes without null bytes";
             return Err(WorkspaceError::BadArgument { name: "command", expected });
         }
-        // For the person who approves; there is nothing to do with it here.
+        // Shown to the approver; not used here.
         arguments.optional_text("description")?;
         let asked = arguments.optional_count("timeout_ms")?.map(Duration::from_millis);
         let longest = limits.bash_longest;
@@ -85,7 +85,7 @@ impl Bash {
             .stdout(writer.try_clone().map_err(failed)?)
             .stderr(writer);
         if cfg!(target_os = "linux") {
-            // The directory that was opened beneath the root, whatever its path leads to by now.
+            // The directory that was opened beneath the root, even if its path leads elsewhere by now.
             command.current_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));
         } else {
             command.current_dir(root.path().join(self.place.path()));
@@ -98,7 +98,7 @@ impl Bash {
         let running = pump(&mut reader, &mut clip, flood, &mut group);
         let end = tokio::time::timeout(self.timeout, running).await.unwrap_or(End::TimedOut);
         let status = group.end().await.map_err(failed)?;
-        // All writers are gone, unless one left the group: then its time is over too.
+        // All writers are gone, unless one left the group; then the timeout ends the wait.
         let _rest_or_elapsed = tokio::time::timeout(DRAIN, drain(&mut reader, &mut clip, flood)).await;
         Ok(self.output(clip, end, status, sandbox))
     }
@@ -107,13 +107,13 @@ impl Bash {
         let bytes = clip.seen();
         let (mut text, cut) = clip.into_text();
         let note = match end {
-            End::TimedOut => Some(format!("ended after {} ms, its time limit", self.timeout.as_millis())),
-            End::Flooded => Some("ended because it printed too much".to_owned()),
+            End::TimedOut => Some(format!("killed after the timeout of {} ms", self.timeout.as_millis())),
+            End::Flooded => Some("killed because it exceeded the output limit".to_owned()),
             End::Exited => match (status.code(), status.signal()) {
                 (Some(0), _) => None,
                 (Some(code), _) => Some(format!("exit status {code}")),
-                (None, Some(signal)) => Some(format!("ended by signal {signal}")),
-                (None, None) => Some("ended without a status".to_owned()),
+                (None, Some(signal)) => Some(format!("killed by signal {signal}")),
+                (None, None) => Some("exited without a status".to_owned()),
             },
         };
         if let Some(note) = &note {
@@ -136,8 +136,8 @@ impl Bash {
     }
 }
 
-/// Takes the output until the command exits or prints too much. A child in the background that holds the pipe open is
-/// not waited for.
+/// Reads the output until the command exits or exceeds the output limit. Does not wait for background children that
+/// keep the pipe open.
 async fn pump(reader: &mut Receiver, clip: &mut Clip, flood: usize, group: &mut Group) -> End {
     let mut buffer = vec![0; 64 * 1024];
     let mut open = true;

@@ -1,5 +1,5 @@
-//! Work on files off the async threads, that can be told to stop: when its time is over it gives what it has, and when
-//! nobody waits for it any more it ends soon.
+//! Cancellable file work on blocking threads: it returns what it has when its time limit is reached, and stops soon
+//! after the caller no longer waits.
 
 use std::io;
 use std::sync::Arc;
@@ -8,25 +8,24 @@ use std::time::Duration;
 
 use crate::error::WorkspaceError;
 
-/// Tells running work to stop.
+/// A stop request for running work.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     requested: Arc<AtomicBool>,
 }
 
 impl Stop {
-    /// Whether the work should stop with what it has.
+    /// Whether the work should return what it has.
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
     }
 
-    /// Tells it.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
     }
 }
 
-/// Runs `work` where it may block, and tells it to stop after `limit`.
+/// Runs `work` on a blocking thread and requests it to stop after `limit`.
 pub async fn run<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce(&Stop) -> Result<T, WorkspaceError> + Send + 'static,

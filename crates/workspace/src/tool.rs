@@ -1,32 +1,24 @@
-//! The tools by name: what each is called, what it is for, and what arguments it takes.
+//! The workspace tools: names, descriptions and parameter schemas.
 
 use serde_json::{Value, json};
 
-/// A tool of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WorkspaceTool {
-    /// Reads a text file.
     Read,
-    /// Finds files by name.
     Glob,
-    /// Finds lines by regular expression.
     Grep,
-    /// Writes a whole file.
     Write,
-    /// Replaces text in a file.
     Edit,
-    /// Runs a command.
     Bash,
-    /// Asks a person; only a person's answer is its output.
+    /// Asks a person; its result is the person's answer.
     AskUserQuestion,
 }
 
 impl WorkspaceTool {
-    /// Every tool, in the order in which they are listed.
+    /// All tools, in the order in which they are listed.
     pub const ALL: [Self; 7] =
         [Self::Read, Self::Glob, Self::Grep, Self::Write, Self::Edit, Self::Bash, Self::AskUserQuestion];
 
-    /// The name by which agents call it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "Read",
@@ -39,12 +31,11 @@ impl WorkspaceTool {
         }
     }
 
-    /// The tool of that exact name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// `info`, `edit` or `exec`: the word by which modes speak of it.
+    /// `info`, `edit` or `exec`: the category that approval modes use.
     pub const fn category(self) -> &'static str {
         match self {
             Self::Read | Self::Glob | Self::Grep | Self::AskUserQuestion => "info",
@@ -53,39 +44,39 @@ impl WorkspaceTool {
         }
     }
 
-    /// What it is for, told to an agent.
+    /// The description for agents.
     pub const fn description(self) -> &'static str {
         match self {
             Self::Read => {
-                "Reads a text file of the workspace as plain text. Long files come in parts: give the first line as \
-                 offset and the number of lines as limit."
+                "Reads a text file of the workspace. Page through long files with offset, the first line, and limit, \
+                 the number of lines."
             }
             Self::Glob => {
                 "Lists the files whose path matches a glob pattern such as **/*.rs, sorted by path. Version control \
-                 data is left out and links are not followed."
+                 data is skipped and links are not followed."
             }
             Self::Grep => {
                 "Lists the lines that match a regular expression as path:line:text. Binary files and version control \
-                 data are left out and links are not followed."
+                 data are skipped and links are not followed."
             }
             Self::Write => {
-                "Writes a whole file, in one step; an existing file is replaced and keeps its mode. Missing \
-                 directories are made."
+                "Writes a whole file atomically; an existing file is replaced and keeps its mode. Missing \
+                 directories are created."
             }
             Self::Edit => {
-                "Replaces old_string with new_string in a text file, in one step. old_string must occur exactly once \
+                "Replaces old_string with new_string in a text file, atomically. old_string must occur exactly once \
                  unless replace_all is true."
             }
             Self::Bash => {
                 "Runs a command with bash -c in the workspace, without standard input. Standard output and standard \
-                 error come together. Everything that the command started is ended with it. Where the system offers \
-                 it, writes outside the workspace and the network are off."
+                 error are combined. Processes that the command leaves behind are killed. Where the system supports \
+                 it, writes outside the workspace and network access are blocked."
             }
-            Self::AskUserQuestion => "Asks the person who watches this session a question and gives back the answer.",
+            Self::AskUserQuestion => "Asks the person supervising this session a question and returns the answer.",
         }
     }
 
-    /// The JSON schema (2020-12) of its arguments.
+    /// The JSON schema (2020-12) of the arguments.
     pub fn parameters(self) -> Value {
         let file_path = text("The file, relative to the workspace root or absolute below it.");
         let directory = text("The directory to search, relative to the workspace root; the root if absent.");
@@ -93,8 +84,8 @@ impl WorkspaceTool {
             Self::Read => object(
                 json!({
                     "file_path": file_path,
-                    "offset": positive("The first line to give, counted from 1."),
-                    "limit": positive("How many lines to give at most."),
+                    "offset": positive("The first line to return, counted from 1."),
+                    "limit": positive("The maximum number of lines to return."),
                 }),
                 &["file_path"],
             ),
@@ -106,9 +97,9 @@ impl WorkspaceTool {
                 json!({
                     "pattern": text("The regular expression, matched line by line."),
                     "path": text("The file or directory to search; the workspace root if absent."),
-                    "glob": text("Search only files that match this glob; without a slash it is the file's name."),
-                    "case_insensitive": flag("Whether upper and lower case are alike."),
-                    "max_results": positive("How many lines to give at most."),
+                    "glob": text("Search only files that match this glob; without a slash it matches the file name."),
+                    "case_insensitive": flag("Whether to ignore case."),
+                    "max_results": positive("The maximum number of lines to return."),
                 }),
                 &["pattern"],
             ),
@@ -119,8 +110,8 @@ impl WorkspaceTool {
             Self::Edit => object(
                 json!({
                     "file_path": file_path,
-                    "old_string": text("The text to replace, exactly as it stands in the file."),
-                    "new_string": text("The text to put in its place."),
+                    "old_string": text("The text to replace, exactly as in the file."),
+                    "new_string": text("The replacement text."),
                     "replace_all": flag("Whether to replace every occurrence."),
                 }),
                 &["file_path", "old_string", "new_string"],
@@ -128,9 +119,9 @@ impl WorkspaceTool {
             Self::Bash => object(
                 json!({
                     "command": text("The command line."),
-                    "timeout_ms": positive("After how many milliseconds the command is ended."),
-                    "description": text("What the command is for, for the person who approves it."),
-                    "working_directory": text("Where to run it; the workspace root if absent."),
+                    "timeout_ms": positive("The timeout of the command in milliseconds."),
+                    "description": text("The purpose of the command, shown to the approver."),
+                    "working_directory": text("The directory to run it in; the workspace root if absent."),
                 }),
                 &["command"],
             ),
@@ -140,7 +131,7 @@ impl WorkspaceTool {
                     "options": {
                         "type": "array",
                         "items": { "type": "string" },
-                        "description": "Answers to choose from, if the answer is not free.",
+                        "description": "The answers to choose from; any answer if absent.",
                     },
                 }),
                 &["question"],

@@ -1,4 +1,4 @@
-//! The workspace: the root, its limits and its sandbox, and the one way to call a tool.
+//! The workspace: the root, its limits, its sandbox, and the entry point for tool calls.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::shell::Bash;
 use crate::stop;
 use crate::tool::WorkspaceTool;
 
-/// The files and processes below one root directory. Clones are the same workspace.
+/// The files and processes below one root directory. Clones share the same workspace.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     inner: Arc<Inner>,
@@ -27,12 +27,13 @@ struct Inner {
     root: Root,
     limits: Limits,
     sandbox: Sandbox,
-    /// INVARIANT: held from reading a file to replacing it, so that no edit of this workspace overwrites another.
+    /// INVARIANT: held from reading a file to replacing it, so that concurrent edits in this workspace do not overwrite
+    /// each other.
     writing: Mutex<()>,
 }
 
 impl Workspace {
-    /// Opens the root and tries out which sandbox this system offers. Blocks while it does.
+    /// Opens the root and probes which sandbox this system offers. Blocks while it does.
     pub fn open(root: &Path, limits: Limits) -> Result<Self, WorkspaceError> {
         let limits = Limits { hidden: limits.hidden.iter().map(|path| without_links(path)).collect(), ..limits };
         let root = Root::open(root, &limits.hidden, limits.is_protected)?;
@@ -40,7 +41,7 @@ impl Workspace {
         Ok(Self { inner: Arc::new(Inner { root, limits, sandbox, writing: Mutex::default() }) })
     }
 
-    /// The root, without links.
+    /// The canonical path of the root.
     pub fn root(&self) -> &Path {
         self.inner.root.path()
     }
@@ -50,7 +51,7 @@ impl Workspace {
         self.inner.sandbox.report()
     }
 
-    /// Calls a tool. Dropping the future ends what it started.
+    /// Calls a tool. Dropping the future kills the processes that it started.
     pub async fn call(&self, tool: WorkspaceTool, arguments: &Map<String, Value>) -> Result<Output, WorkspaceError> {
         let inner = Arc::clone(&self.inner);
         let Inner { root, limits, sandbox, .. } = &*self.inner;
@@ -90,7 +91,7 @@ impl Workspace {
     }
 }
 
-/// The path with the links of its existing part resolved; a directory may be hidden before it is made.
+/// Resolves the links of the existing part of the path; a directory may be hidden before it is created.
 fn without_links(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     for ancestor in absolute.ancestors() {

@@ -1,4 +1,4 @@
-//! The benchmark of grants and the audit log, which is a program of its own under `crates/toolgate/benches`.
+//! The benchmark of grants and the audit log, a separate program under `crates/toolgate/benches`.
 
 use crate::cluster::Durability;
 use crate::postgres;

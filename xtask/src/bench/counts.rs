@@ -35,7 +35,7 @@ const REST: Duration = Duration::from_secs(3);
 
 const GRANTS: u64 = 10;
 
-/// By how much a figure may be worse than the one in the repository.
+/// By how much a figure may be worse than the recorded one.
 const TOLERANCE: f64 = 0.05;
 
 /// Counts, prints a table, and with `--update` writes the figures into the repository.

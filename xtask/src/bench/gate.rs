@@ -1,6 +1,7 @@
-//! `cargo xtask bench gate`: what the gate costs a call. wrk loads nginx directly and through the gate, in turns and in one
-//! run, with authorization, schema, constraints, rate, redaction and both durable records on; with a baseline, also through
-//! the gate of another build. A call that fails, or one that is not in the ledger, fails the run; a missed target does not.
+//! `cargo xtask bench gate`: the cost of the gate per call. wrk loads nginx directly and through the gate, in
+//! alternation and in one run, with authorization, schema, constraints, rate, redaction and both durable records on;
+//! with a baseline, also through the gate of another build. A call that fails, or one that is not in the ledger, fails
+//! the run; a missed target does not.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,7 +34,6 @@ const GRANTS: [u64; 2] = [10, 1_000_000];
 
 const CONNECTIONS: [u32; 3] = [64, 2, 1];
 
-/// How long and how often an engine is loaded.
 struct Plan {
     engine: Engine,
     rounds: usize,
@@ -78,7 +78,6 @@ pub fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// What all measurements share.
 struct Bench {
     binary: PathBuf,
     baseline: Option<PathBuf>,
@@ -98,8 +97,8 @@ impl Bench {
         Ok(Self { binary, baseline: options.baseline.clone(), scratch, upstream, direct, ticks: Ticks::ask()? })
     }
 
-    /// Loads the service, a gate with few grants, one with many and that of the baseline in turns, so that what else the
-    /// machine does falls on all alike.
+    /// Loads the service, a gate with few grants, one with many and that of the baseline in alternation, so that other
+    /// load on the machine affects all alike.
     fn measure(&self, plan: &Plan, store: impl Fn(&str) -> Result<Store, String>) -> Result<Measured, String> {
         let prepare = |binary: &Path, name: &str, grants: u64| {
             println!("preparing a gate on {} with {grants} grants: {name}", plan.engine.name());
@@ -174,7 +173,7 @@ impl Gates {
         Ok(())
     }
 
-    /// The calls that each of them has answered at least.
+    /// The minimum number of calls that each of them has completed.
     fn answered(&self) -> u64 {
         let all = [Some(&self.few), self.many.as_ref(), self.baseline.as_ref()];
         all.into_iter().flatten().map(Subject::answered).min().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The benchmark of policies and guardians, which is a program of its own under `crates/toolgate/benches`.
+//! The benchmark of policies and guardians, a separate program under `crates/toolgate/benches`.
 
 use crate::process::{cargo, run as run_program};
 

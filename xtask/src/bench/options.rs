@@ -20,18 +20,18 @@ impl Engine {
     }
 }
 
-/// A benchmark uses only some of them: `parse` is told which.
+/// A benchmark uses only some of them: `parse` gets the list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The binary that is measured; without it the release build, made first.
+    /// The binary to measure; by default the release build, which is built first.
     binary: Option<PathBuf>,
     /// The binary that it is compared with.
     pub baseline: Option<PathBuf>,
-    /// Both engines where there is none.
+    /// `None` for both engines.
     pub engine: Option<Engine>,
     /// Short rounds, and only what two builds are compared by.
     pub quick: bool,
-    /// Where the profiles of callgrind are kept.
+    /// The directory for the profiles of callgrind.
     pub profile: Option<PathBuf>,
     /// Write the figures into the repository.
     pub update: bool,
@@ -73,7 +73,6 @@ impl Options {
     }
 }
 
-/// Makes the release build.
 pub fn build() -> Result<(), String> {
     run(&mut cargo(&["build", "--release", "--package", "toolgate"]))
 }

@@ -1,12 +1,12 @@
 //! The rows of the fault matrix. `docs/faults.md` has a section for each, which `cargo xtask tidy` compares.
 
-/// A fault, what the gate must do in it, and the tests that show that.
+/// A fault, the required behaviour of the gate, and the tests that show it.
 pub struct Row {
     /// Its name, here and in the documentation.
     pub fault: &'static str,
     /// How the tests bring it about.
     pub injected: &'static str,
-    /// What the gate must do.
+    /// The required behaviour of the gate.
     pub must: &'static str,
     sqlite: &'static [&'static str],
     postgres: &'static [&'static str],
@@ -18,7 +18,6 @@ impl Row {
         [self.sqlite, self.postgres]
     }
 
-    /// All its tests.
     pub fn tests(&self) -> impl Iterator<Item = &'static str> {
         self.engines().into_iter().flatten().copied()
     }

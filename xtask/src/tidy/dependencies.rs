@@ -1,5 +1,5 @@
-//! The direction of dependencies between the crates of the workspace: what each of them may build on. The manifests say
-//! what it does build on. What only tests use is not limited.
+//! The direction of dependencies between the crates of the workspace: what each of them may depend on. The manifests
+//! say what it does depend on. Dependencies of tests are not limited.
 
 use super::{File, Finding};
 
@@ -38,7 +38,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Where the table is, for whoever has to change it.
+/// The file to change, for findings.
 const TABLE: &str = "xtask/src/tidy/dependencies.rs";
 
 /// Dependencies that the table does not allow, and crates that it does not have.

@@ -1,5 +1,5 @@
-//! The fault matrix is documented and whole: `docs/faults.md` has a section for each row, in the same order, and every test
-//! that a row names is there.
+//! The fault matrix is documented and complete: `docs/faults.md` has a section for each row, in the same order, and
+//! every test that a row names exists.
 
 use super::{File, Finding};
 use crate::faults::rows::{ROWS, Row};
@@ -8,7 +8,7 @@ const PAGE: &str = "docs/faults.md";
 const TESTS: &str = "crates/toolgate/tests/system/";
 const TABLE: &str = "xtask/src/faults/rows.rs";
 
-/// What the page and the table do not have in common, and tests that are missing.
+/// Differences between the page and the table, and missing tests.
 pub fn check(files: &[File]) -> Vec<Finding> {
     compare(files, ROWS)
 }

@@ -1,11 +1,11 @@
-//! The shape of files: short, opened by a sentence on what they are for, clean at the end of every line.
+//! The layout of files: limited length, a first line that says what they are for, no trailing whitespace.
 
 use super::{File, Finding};
 
-/// The longest a Rust file may be. Most should stay under 300 lines.
+/// The maximum length of a Rust file. Most should stay under 300 lines.
 const LONGEST: usize = 800;
 
-/// Kinds of text whose last line must be ended.
+/// File types whose last line must end with a newline.
 const ENDED: [&str; 7] = ["md", "py", "rs", "sh", "sql", "toml", "yml"];
 
 /// Length, name, opening, blanks.
@@ -27,14 +27,14 @@ pub fn check(file: &File) -> Vec<Finding> {
     if rust || file.is("md") {
         for (number, line) in file.lines() {
             if line.ends_with([' ', '\t']) {
-                findings.push(file.finding(number, "blanks at the end of the line"));
+                findings.push(file.finding(number, "trailing whitespace"));
             } else if line.contains('\t') {
                 findings.push(file.finding(number, "a tab: indent with spaces"));
             }
         }
     }
     if ENDED.iter().any(|extension| file.is(extension)) && !file.text.is_empty() && !file.text.ends_with('\n') {
-        findings.push(file.finding(file.text.lines().count(), "the last line has no line end"));
+        findings.push(file.finding(file.text.lines().count(), "the last line does not end with a newline"));
     }
     findings
 }

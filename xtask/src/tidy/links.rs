@@ -2,7 +2,7 @@
 
 use super::{File, Finding};
 
-/// Links of a page to files that are not there. `exists` is asked with paths from the root.
+/// Links of a page to files that do not exist. `exists` is called with paths from the root.
 pub fn check(file: &File, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !file.is("md") {
@@ -19,7 +19,7 @@ pub fn check(file: &File, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
         for target in targets(line) {
             match resolve(&file.path, target) {
                 Some(path) if exists(&path) => {}
-                _ => findings.push(file.finding(number, format!("the link to `{target}` leads nowhere"))),
+                _ => findings.push(file.finding(number, format!("the link to `{target}` is broken"))),
             }
         }
     }
@@ -37,7 +37,7 @@ fn targets(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The path from the root; none if the link leaves the repository.
+/// The path from the root; `None` if the link leaves the repository.
 fn resolve(page: &str, target: &str) -> Option<String> {
     if target.starts_with('/') {
         return None;

@@ -1,13 +1,13 @@
-//! No file tells where on somebody's machine it was written.
+//! No file contains paths of the machine on which it was written.
 
 use std::path::{Path, PathBuf};
 
 use super::{File, Finding};
 
-/// Folders that every machine has: a text that names them tells nothing.
+/// Directories of every machine: naming them reveals nothing.
 const EVERYWHERE: [&str; 6] = ["/home", "/opt", "/srv", "/tmp", "/usr", "/var"];
 
-/// The paths of this machine that must not be found: the folder that holds the repository, and the user's home.
+/// The paths of this machine that must not appear: the directory of the repository, and the user's home.
 pub fn of(root: &Path) -> Vec<String> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     [root.parent().map(Path::to_path_buf), home]
@@ -19,7 +19,7 @@ pub fn of(root: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Lines that hold one of `homes`, each of which ends with a slash.
+/// Lines with one of `homes`, each of which ends with a slash.
 pub fn check(file: &File, homes: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in file.lines() {
@@ -30,7 +30,7 @@ pub fn check(file: &File, homes: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// Does the absolute path begin anywhere in the line? In `https://example.org/home/` it does not.
+/// Whether the absolute path begins anywhere in the line. In `https://example.org/home/` it does not.
 fn holds_path(line: &str, home: &str) -> bool {
     line.match_indices(home).any(|(position, _)| {
         let before = line.get(..position).and_then(|text| text.chars().next_back());

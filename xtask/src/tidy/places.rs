@@ -1,9 +1,9 @@
-//! Things that may be done only in few places: reading the clock, waiting for time to pass, opening outbound sockets.
-//! To add a place, add a line with its reason to the list here.
+//! Operations that are allowed only in few places: reading the clock, sleeping, opening outbound sockets. To add a
+//! place, add a line with its reason to the list here.
 
 use super::{File, Finding};
 
-/// A path, or the beginning of paths, and why it may do what others may not.
+/// A path, or a prefix of paths, and why it is allowed.
 struct Place {
     path: &'static str,
     reason: &'static str,
@@ -83,14 +83,15 @@ pub fn check(file: &File) -> Vec<Finding> {
     rules.flat_map(|rule| breaches(rule, file)).collect()
 }
 
-/// Places whose reason is gone: a file that is listed by its full name and needs no leave.
+/// Places whose reason no longer exists: a file that is listed by its full name and does not need it.
 pub fn stale(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for rule in &RULES {
         for place in rule.places.iter().filter(|place| place.path.ends_with(".rs")) {
             let used = files.iter().any(|file| file.path == place.path && !breaches(rule, file).is_empty());
             if !used {
-                let message = format!("listed in xtask/src/tidy/places.rs ({}) without need: remove it", place.reason);
+                let message =
+                    format!("listed in xtask/src/tidy/places.rs ({}) but not needed: remove it", place.reason);
                 findings.push(Finding { path: place.path.to_owned(), line: 1, message });
             }
         }
@@ -105,7 +106,7 @@ fn breaches(rule: &Rule, file: &File) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (number, line) in file.lines() {
-        // Tests stand last in a file.
+        // Tests are last in a file.
         if rule.free_in_tests && line == "mod tests {" {
             break;
         }

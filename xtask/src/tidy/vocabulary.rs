@@ -1,9 +1,8 @@
-//! Old identifiers stay away: docs/glossary.md says which words are used instead.
+//! Rejects old identifiers: docs/glossary.md has the terms to use instead.
 
 use super::{File, Finding};
 
-/// Identifiers that were renamed, each with the name that took its place. Whole identifiers only; strings and comments are
-/// not read.
+/// Renamed identifiers, each with its new name. Whole identifiers only; strings and comments are not checked.
 const RENAMED: [(&str, &str); 48] = [
     ("Aboard", "RunningBatch"),
     ("AdmittedAction", "Action"),
@@ -112,7 +111,7 @@ impl<'a> Code<'a> {
     }
 }
 
-/// How long the quoted text at the beginning is, with its escapes.
+/// The length of the quoted text at the beginning, with its escapes.
 fn quoted(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (position, letter) in text.char_indices().skip(1) {
@@ -126,7 +125,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// How long the character at the beginning is; of a lifetime, only its quote.
+/// The length of the character literal at the beginning; of a lifetime, only its quote.
 fn character(text: &str) -> usize {
     let mut letters = text.char_indices().skip(1);
     match (letters.next(), letters.next()) {
@@ -136,7 +135,7 @@ fn character(text: &str) -> usize {
     }
 }
 
-/// How long the raw string at the beginning is, if one is there.
+/// The length of the raw string at the beginning, if there is one.
 fn raw(text: &str) -> Option<usize> {
     let hashes = text.strip_prefix("br").or_else(|| text.strip_prefix('r'))?;
     let body = hashes.trim_start_matches('#');

@@ -1,4 +1,4 @@
-//! Decisions: what an approver sends, and what a client is told about a call that it executes itself.
+//! Decisions of approvers, and decisions about calls that a client executes itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::reading::optional_object;
 pub struct DecisionRequest {
     pub decision: Decision,
     /// `once` where absent. A denial is for this call only, whatever is given here.
-    // Read by the server, whose refusal shows all forms.
+    // Parsed by the server, whose refusal shows all forms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ApprovalScope>")]
     pub scope: Option<Value>,
@@ -57,7 +57,7 @@ pub enum ScopeWord {
     Always,
 }
 
-/// How far a standing approval goes.
+/// The extent of a standing approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Extent {
@@ -74,7 +74,7 @@ pub struct Extent {
     pub max_uses: Option<u32>,
 }
 
-/// The words that commands must begin with, and how far the standing approval goes.
+/// The words that commands must begin with, and the extent of the standing approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrefixExtent {
@@ -112,8 +112,8 @@ pub struct ExternalCallRequest {
     /// The caller where absent; another principal needs `agents.act_as`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<PrincipalId>,
-    /// Whether the client makes the call with the `arguments` of the decision, where it has any. Without this, a call
-    /// that is allowed only with other arguments is denied.
+    /// Whether the client makes the call with the `arguments` of the decision, if it has any. Without this, a call that
+    /// is allowed only with other arguments is denied.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_changes: bool,
 }
@@ -130,7 +130,7 @@ pub struct ExternalDecision {
     pub standing_approval_ids: Vec<StandingApprovalId>,
     /// The record of the call.
     pub invocation_id: Option<InvocationId>,
-    /// What the call must be made with, where policies or guardians modified it; only for a client that takes changes.
+    /// The arguments to use, if policies or guardians modified them; only for a client that takes changes.
     #[serde(default)]
     #[schemars(with = "Option<Map<String, Value>>")]
     pub arguments: Option<Value>,

@@ -1,4 +1,4 @@
-//! Approvals as they are shown, with what an approver should know before the decision.
+//! Approvals in their shown form, with what an approver should know before the decision.
 
 use std::collections::BTreeSet;
 
@@ -35,10 +35,10 @@ pub struct Approval {
     pub category: Category,
     /// What the call does, on one line.
     pub description: String,
-    /// What the decision is for, without secrets; `null` a day after the end.
+    /// The arguments that the decision is for, without secrets; `null` a day after the end.
     #[schemars(with = "Option<Map<String, Value>>")]
     pub arguments: Option<Value>,
-    /// What the caller sent, where a guardian modified it.
+    /// The caller's arguments, if a guardian modified them.
     #[schemars(with = "Option<Map<String, Value>>")]
     pub original_arguments: Option<Value>,
     /// What is executed after an approval; `null` for a tool that uses no credential.
@@ -51,12 +51,12 @@ pub struct Approval {
     pub reasons: Vec<AskReason>,
     #[serde(flatten)]
     pub presentation: Presentation,
-    /// What is asked, where the tool is a question.
+    /// The question, if the tool is one.
     pub question: Option<Question>,
     /// The conversation that the call belongs to.
     pub session: Option<ShownSession>,
     pub approvers: Approvers,
-    /// The approver must be in one of these groups; in any where there is none.
+    /// The approver must be in one of these groups; in any group if the list is empty.
     pub groups: BTreeSet<String>,
     /// Whether the principal that made the call cannot decide it.
     pub separation_of_duties: bool,
@@ -128,7 +128,7 @@ pub struct Presentation {
     pub no_offer_reason: Option<String>,
 }
 
-/// How much can go wrong, by fixed rules.
+/// A risk assessment by fixed rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Risk {
     pub level: RiskLevel,

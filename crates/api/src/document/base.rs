@@ -1,5 +1,5 @@
-//! What a document has besides its endpoints: the heading, the security schemes, and the responses that many operations
-//! share.
+//! The parts of a document besides its endpoints: the heading, the security schemes, and the responses that many
+//! operations share.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::principal::PrincipalId;
@@ -129,11 +129,11 @@ fn retry_after(format: ErrorFormat) -> Value {
     let schema = json!({"type": "integer", "minimum": 0});
     match format {
         ErrorFormat::OpenIntent => json!({
-            "description": "After how many seconds to try again; absent where waiting alone does not help.",
+            "description": "Seconds to wait before retrying; absent if waiting alone does not help.",
             "schema": schema,
         }),
         ErrorFormat::OpenWop => json!({
-            "description": "After how many seconds to try again.",
+            "description": "Seconds to wait before retrying.",
             "required": true,
             "schema": schema,
         }),

@@ -1,4 +1,4 @@
-//! What the declarations of endpoints become in a document.
+//! The documents of endpoint declarations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

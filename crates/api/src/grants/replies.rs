@@ -71,7 +71,7 @@ impl StatedGrant {
     }
 }
 
-/// A grant, and what it permits in effect.
+/// A grant and its effective authority.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     #[serde(flatten)]
@@ -114,7 +114,7 @@ impl Grant {
     }
 }
 
-/// What counts: the meet along the lineage.
+/// The effective authority: the meet along the lineage.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EffectiveAuthority {
     pub scopes: ScopeSet,
@@ -155,21 +155,21 @@ pub struct GrantPage {
 pub struct RevokedGrant {
     pub status: GrantStatus,
     pub grant_id: GrantId,
-    /// The grant and what was below it.
+    /// The grant and its descendants.
     pub revoked_count: u64,
-    /// What was below it.
+    /// Its descendants.
     pub cascade_count: u64,
     pub revoked_at: Option<Timestamp>,
     pub revision: Revision,
 }
 
-/// A grant with what is below it.
+/// A grant with its descendants.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GrantTree {
     pub tree: RootBranch,
-    /// How many grants are below it.
+    /// The number of descendants.
     pub count: usize,
-    /// Whether there are more than are shown.
+    /// Whether there are more descendants than are shown.
     pub truncated: bool,
 }
 
@@ -181,7 +181,7 @@ pub struct RootBranch {
     pub delegations: Vec<GrantBranch>,
 }
 
-/// A delegated grant with what is below it.
+/// A delegated grant with its descendants.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GrantBranch {
     #[serde(flatten)]

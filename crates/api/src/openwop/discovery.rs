@@ -1,4 +1,4 @@
-//! What the host can do, and the limits that hold.
+//! The capabilities and limits of the host.
 
 use std::collections::BTreeMap;
 
@@ -31,10 +31,10 @@ endpoints! {
 }
 
 fn describe_unchanged(operation: &mut Value, _: &mut Schemas) {
-    merge(operation, json!({"responses": {"304": {"description": "They are those of the tag in `If-None-Match`."}}}));
+    merge(operation, json!({"responses": {"304": {"description": "Not modified since the tag in `If-None-Match`."}}}));
 }
 
-/// What this host can do, and the limits that hold.
+/// The capabilities and limits of this host.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {

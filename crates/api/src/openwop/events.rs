@@ -28,7 +28,7 @@ endpoints! {
     }
 }
 
-/// A client that comes back sends the id of the last event in a header.
+/// A client that reconnects sends the id of the last event in a header.
 pub(super) fn describe_position(operation: &mut Value, _: &mut Schemas) {
     let header = json!({
         "name": "Last-Event-ID",
@@ -60,7 +60,7 @@ pub struct RunEventQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Label>")]
     pub after: Option<String>,
-    /// How many events at most; a stream has no limit.
+    /// The maximum number of events; a stream has no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }

@@ -1,4 +1,4 @@
-//! OWASP AOS 0.1.0, and AOS as Joch speaks it, as JSON-RPC 2.0. The dialect reads and writes the messages; these types
+//! OWASP AOS 0.1.0, and AOS as Joch uses it, as JSON-RPC 2.0. The dialect parses and writes the messages; these types
 //! describe them.
 
 use schemars::JsonSchema;
@@ -67,7 +67,7 @@ pub struct HookMessage {
     pub id: Option<Value>,
     /// Such as `steps/toolCallRequest` or `protocols/MCP`.
     pub method: String,
-    /// What the method needs, `context` and `reasoning`.
+    /// The parameters of the method, `context` and `reasoning`.
     #[serde(default)]
     pub params: Map<String, Value>,
 }
@@ -91,7 +91,7 @@ pub struct HookResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "HookOutcome")]
     pub result: Option<HookOutcome>,
-    /// What was wrong with the message. What cannot be decided is a deny.
+    /// What was wrong with the message. A request that cannot be decided is a deny.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "HookError")]
     pub error: Option<HookError>,
@@ -169,7 +169,7 @@ pub struct HookResult {
 #[serde(rename_all = "camelCase")]
 #[schemars(inline, deny_unknown_fields)]
 pub struct HookData {
-    /// The decision; `ask` where a deny only waits for an approver.
+    /// The decision; `ask` if a deny only waits for an approver.
     pub effective: EffectiveDecision,
     /// The approval that it waits for, or is based on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,7 @@ use crate::endpoint::{RequestBody, endpoints};
 use crate::parameters::{DescribedPath, Limit, PathText};
 
 endpoints! {
-    tag "runs" = "The calls that their callers tied together by a run id. None can be started here.";
+    tag "runs" = "Calls grouped by their callers under a run id. Runs cannot be started here.";
 
     /// Start a workflow, which Toolgate does not do
     ///
@@ -54,7 +54,7 @@ impl DescribedPath for RunId {
         "The `context.run_id` of the calls, or the id of a call that was made without one.";
 }
 
-/// What the protocol lets a client send.
+/// The members that the protocol defines for a client.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct RunRequest {
@@ -107,7 +107,7 @@ pub struct EventsOfRunQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Label>")]
     pub after: Option<String>,
-    /// How many events at most; a stream has no limit.
+    /// The maximum number of events; a stream has no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -118,7 +118,7 @@ pub struct PollQuery {
     /// The `sequence` of the last event that was received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_sequence: Option<u64>,
-    /// How many seconds to wait while a call is in flight and there are no new events.
+    /// The seconds to wait while a call is in flight and there are no new events.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 60), extend("default" = 30))]
     pub timeout: Option<u64>,

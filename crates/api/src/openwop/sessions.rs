@@ -48,7 +48,7 @@ pub struct SessionRequest {
     pub tool_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// After how long it is closed as failed, if nobody closes it.
+    /// The time after which it is closed as failed, if it is still open.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 3600), extend("default" = 300))]
     pub ttl_seconds: Option<u64>,

@@ -46,7 +46,7 @@ pub struct ToolQuery {
     pub view: Option<View>,
 }
 
-/// What is shown of a tool, where it is not everything.
+/// The shown part of a tool, if it is not everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -70,7 +70,7 @@ pub enum Descriptor {
     Compact(CompactDescriptor),
 }
 
-/// What should be the id of a tool.
+/// Text that should be the id of a tool.
 pub struct ToolIdText;
 
 inline_schema!(ToolIdText, "ToolIdText", json!({"type": "string", "minLength": 1}));

@@ -1,4 +1,4 @@
-//! Policies as they are shown, and what evaluation by them found.
+//! Policies in their shown form, and the results of evaluations.
 
 use std::collections::BTreeMap;
 
@@ -46,14 +46,13 @@ impl From<&PolicySetVersion> for PolicyVersion {
 pub struct PolicyRule {
     pub id: String,
     pub file: String,
-    /// What it does where it applies.
+    /// The effect of a match.
     #[schemars(with = "RuleEffect")]
     pub effect: String,
     /// Whether it is only recorded.
     pub shadow: bool,
-    /// What the agent and the approver are told.
+    /// The reason shown to the agent and the approver.
     pub reason: Option<String>,
-    /// What it is for.
     pub description: Option<String>,
 }
 
@@ -82,7 +81,7 @@ pub struct PolicyVersionFiles {
     pub files: PolicyFiles,
 }
 
-/// What is in force. All members but `rules` are `null` where nothing was ever applied.
+/// The active policies. All members but `rules` are `null` if nothing was ever applied.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ActivePolicies {
     pub version: Option<PolicyVersionNumber>,
@@ -120,7 +119,7 @@ pub struct PolicySchema {
     pub schema: String,
 }
 
-/// What was found about a draft.
+/// The findings about a draft.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CheckedPolicies {
     /// Whether it could be applied: no problems, and every test passed.
@@ -129,7 +128,7 @@ pub struct CheckedPolicies {
     pub problems: Vec<PolicyProblem>,
     pub rules: Vec<PolicyRule>,
     pub tests: Vec<PolicyTest>,
-    /// What rules name and does not exist: they can be applied, and can never apply.
+    /// Names in rules that do not exist: such rules can be applied but never match.
     #[schemars(length(max = 100))]
     pub warnings: Vec<PolicyProblem>,
 }
@@ -153,7 +152,7 @@ pub struct PolicyTest {
     pub failure: Option<String>,
 }
 
-/// What policies and guardians decide, the strictest last.
+/// The decisions of policies and guardians, the strictest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -174,7 +173,7 @@ impl From<VerdictKind> for Verdict {
     }
 }
 
-/// What policies decide about something recorded.
+/// The decision of policies about a recorded event.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Reevaluation {
     pub verdict: RejudgedVerdict,
@@ -184,7 +183,7 @@ pub struct Reevaluation {
     pub missing: Vec<String>,
 }
 
-/// `undecidable` where rules read what was not recorded.
+/// `undecidable` if rules read what was not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -210,7 +209,7 @@ impl From<VerdictKind> for RejudgedVerdict {
 /// What a draft would have changed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Simulation {
-    /// How many were evaluated.
+    /// The number of evaluated calls.
     pub calls: u64,
     pub changed: u64,
     pub undecidable: u64,
@@ -221,7 +220,8 @@ pub struct Simulation {
     pub truncated: bool,
 }
 
-/// How far a simulation has come. The last step is `answered`, with the status and the body of the response without steps.
+/// The progress of a simulation. The last step is `answered`, with the status and the body of the response without
+/// steps.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum SimulationStep {
@@ -250,7 +250,7 @@ pub enum SimulationResponse {
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct VerdictChange {
-    /// Its place in the log.
+    /// Its position in the log.
     pub sequence: u64,
     pub invocation_id: Option<String>,
     #[schemars(with = "Timestamp")]
@@ -260,17 +260,17 @@ pub struct VerdictChange {
     /// The tool, or the hook.
     pub subject: String,
     pub before: Verdict,
-    /// What came of the call: `denied` where it was refused, for whatever reason; else the verdict of the policies.
+    /// The outcome of the call: `denied` if it was refused, for whatever reason; else the verdict of the policies.
     pub was: String,
     /// The code that it was refused with.
     pub denied_with: Option<String>,
     pub after: Reevaluation,
 }
 
-/// What rules in shadow mode would have done.
+/// What rules in shadow mode would have decided.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShadowReport {
-    /// How many decisions were read.
+    /// The number of decisions read.
     pub decisions: u64,
     pub rules: Vec<ShadowRule>,
     pub truncated: bool,
@@ -279,10 +279,10 @@ pub struct ShadowReport {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShadowRule {
     pub policy_id: String,
-    /// How often it would have given which verdict.
+    /// The number of verdicts by kind.
     #[schemars(extend("propertyNames" = {"enum": ["allow", "modify", "ask", "deny"]}))]
     pub verdicts: BTreeMap<String, u64>,
-    /// How often that was stricter than the effective verdict.
+    /// The number of verdicts that were stricter than the effective one.
     pub would_change: u64,
     /// The newest of those.
     #[schemars(length(max = 10))]
@@ -321,10 +321,10 @@ pub struct ReplayStep {
     pub subject: String,
     pub policy_version: PolicyVersionNumber,
     pub recorded: RecordedVerdict,
-    /// How long the evaluation took then, in microseconds.
+    /// The recorded duration of the evaluation, in microseconds.
     pub latency_us: u64,
     pub replayed: Reevaluation,
-    /// Whether verdict and rules are the same; `null` where that cannot be known.
+    /// Whether verdict and rules are the same; `null` if that cannot be known.
     pub same: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Calls: what a caller sends, what comes of it, and the steps in between.
+//! Calls: the request, the result, and the steps in between.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ pub struct CallRequest {
 
 impl RequestBody for CallRequest {}
 
-/// What a call belongs to.
+/// The intent, plan, task and run of a call.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallContext {
@@ -79,7 +79,7 @@ pub struct CallContext {
     pub plan_id: Option<ContextId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<ContextId>,
-    /// The execution; one of its own where absent.
+    /// The run; a new one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// The tool session that it is part of.
@@ -170,7 +170,7 @@ pub enum CallResponse {
     Succeeded(SucceededCall),
 }
 
-/// How far a call has come. The last step is `answered`, with the status and the body of the response without steps.
+/// The progress of a call. The last step is `answered`, with the status and the body of the response without steps.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum CallStep {
@@ -203,7 +203,7 @@ pub enum CallStep {
     },
 }
 
-/// The approval; only its id and tool where the rest could not be read.
+/// The approval; only its id and tool if the rest could not be read.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
@@ -220,7 +220,7 @@ pub struct BriefApproval {
 }
 
 /// The parameters of a call.
-// Under a name of its own, because openapi-python-client cannot have such an object inside of a variant.
+// A named type, because openapi-python-client does not support such an object inside a variant.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct CallParameters(Map<String, Value>);

@@ -1,6 +1,6 @@
-//! Calls that always wait for a person, whatever the mode and whatever was answered before: messages to people, and
-//! changes to Toolgate itself or to what starts code later. This looks at names, and at where they lead, so that nothing of
-//! the kind passes by mistake; what runs in a sandbox is held by the sandbox.
+//! Calls that always need approval, whatever the mode and earlier decisions: messages to people, and changes to
+//! Toolgate itself or to files that start code later. This checks names and where they lead, so that nothing of the
+//! kind passes by mistake; commands in a sandbox are confined by the sandbox.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::glance::{commands, pieces, program_name};
 use crate::links::{Links, Site, joined};
 use crate::place::{Directory, Place};
 
-/// Tools that only look.
+/// Read-only tools.
 const READERS: [&str; 14] = [
     "read",
     "glob",
@@ -30,7 +30,7 @@ const READERS: [&str; 14] = [
     "codebase_search",
 ];
 
-/// What Toolgate's own program does that is a person's to do. Without any argument it serves.
+/// Subcommands of Toolgate that only a person may run. Without arguments it serves.
 const OWN_COMMANDS: [&str; 17] = [
     "agent",
     "approvals",
@@ -51,13 +51,13 @@ const OWN_COMMANDS: [&str; 17] = [
     "vault",
 ];
 
-/// The longest command line that is looked at: no longer text can be handed to a program.
+/// The longest command line that is checked: no program accepts a longer one.
 const LONGEST: usize = 32 * 1024;
 
-/// How many directories a line is followed to.
+/// How many directories of a line are followed.
 const DIRECTORIES: usize = 4;
 
-/// How many different words are followed through the links of the file system, over all directories of a line.
+/// How many different words are resolved through links, over all directories of a line.
 const FOLLOWED: usize = 2048;
 
 /// Settings of git that name programs.
@@ -72,16 +72,16 @@ const GIT_SETTINGS: [&str; 8] = [
     "init.templatedir",
 ];
 
-/// Why a call may never pass without a person, if it may not.
+/// Why a call always needs approval, if it does.
 pub fn is_protected(tool: &str, arguments: &Value, workspace: Option<&Workspace>, links: &dyn Links) -> Option<String> {
     let name = own_name(tool).to_lowercase();
     if matches!(name.replace(['_', '-'], "").as_str(), "sendmessage" | "hostsendmessage") {
-        return Some("it sends a message to people outside".to_owned());
+        return Some("it sends a message to people".to_owned());
     }
     let site = Site { tool, workspace, links };
     let directory = Directory::of(workspace);
     let of_commands = || {
-        // Where the call does not say where its commands run, they run in the workspace.
+        // Without a directory in the call, commands run in the workspace.
         let mut starts = directories(arguments);
         if starts.is_empty() {
             starts.push("");
@@ -104,18 +104,18 @@ pub fn is_protected_place(path: &str) -> bool {
     named(&Place::of(path, &Directory::of(None))).is_some()
 }
 
-/// What a command does that must never go unasked.
+/// What a command does that always needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Runs {
-    /// It names a protected place.
+    /// It names a protected path.
     Names(&'static str),
-    /// It runs Toolgate's own program.
+    /// It runs Toolgate itself.
     Toolgate,
-    /// It plans what runs later.
+    /// It schedules programs.
     Crontab,
     /// It lets git run programs.
     Git,
-    /// More than can be looked at.
+    /// More than can be checked.
     Unclear,
 }
 
@@ -123,15 +123,15 @@ impl std::fmt::Display for Runs {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Names(what) => write!(formatter, "it may change {what}"),
-            Self::Toolgate => formatter.write_str("it runs Toolgate's own program, which is a person's to do"),
-            Self::Crontab => formatter.write_str("it may change what the system starts by itself"),
-            Self::Unclear => formatter.write_str("it is too long, or goes to too many directories, to be looked at"),
+            Self::Toolgate => formatter.write_str("it runs toolgate, which only a person may do"),
+            Self::Crontab => formatter.write_str("it may change programs that the system starts automatically"),
+            Self::Unclear => formatter.write_str("it is too long, or visits too many directories, to be checked"),
             Self::Git => formatter.write_str("it may change settings of version control, which run commands later"),
         }
     }
 }
 
-/// What a command line does that must never go unasked, from every directory that it may go to.
+/// What a command line does that always needs approval, from every directory that it may change to.
 fn line_runs_protected(line: &str, start: &str, workspace: &Directory, site: Site<'_>) -> Option<Runs> {
     if line.len() > LONGEST {
         return Some(Runs::Unclear);
@@ -139,7 +139,7 @@ fn line_runs_protected(line: &str, start: &str, workspace: &Directory, site: Sit
     let commands = commands(line);
     let mut current = if start.is_empty() { workspace.clone() } else { Directory::at(Place::of(start, workspace)) };
     let mut directories = vec![current.clone()];
-    // The same directories as the call spells them: folded names lead nowhere in a file system.
+    // The same directories as the call spells them: normalized names do not resolve in a file system.
     let mut spelled = vec![start.to_owned()];
     for words in &commands {
         let goes = words.first().is_some_and(|first| matches!(program_name(first).as_str(), "cd" | "pushd"));
@@ -149,7 +149,7 @@ fn line_runs_protected(line: &str, start: &str, workspace: &Directory, site: Sit
         if !spelled.contains(&next) {
             spelled.push(next);
         }
-        // From any other a path leads to nothing else than it says itself.
+        // From any other directory, a path leads only to what it says itself.
         if current.matters && !directories.contains(&current) {
             directories.push(current.clone());
         }
@@ -161,14 +161,14 @@ fn line_runs_protected(line: &str, start: &str, workspace: &Directory, site: Sit
     by_name.or_else(|| leads_to_protected(&commands, &spelled, workspace, site))
 }
 
-/// What words of the commands lead to by links, from each of the directories.
+/// What words of the commands lead to through links, from each of the directories.
 fn leads_to_protected(
     commands: &[Vec<String>],
     directories: &[String],
     workspace: &Directory,
     site: Site<'_>,
 ) -> Option<Runs> {
-    // Nothing can be followed where the directory itself cannot.
+    // If the directory cannot be resolved, nothing in it can.
     site.resolve("", ".")?;
     let words: BTreeSet<&str> = commands.iter().flatten().flat_map(|word| pieces(word)).collect();
     if words.len().saturating_mul(directories.len()) > FOLLOWED {
@@ -180,19 +180,19 @@ fn leads_to_protected(
     })
 }
 
-/// What one command does that must never go unasked.
+/// What one command does that always needs approval.
 pub(crate) fn runs_protected(words: &[String], directory: &Directory) -> Option<Runs> {
     let (first, arguments) = words.split_first()?;
     let has = |wanted: &[&str]| arguments.iter().any(|word| wanted.contains(&word.to_lowercase().as_str()));
     match program_name(first).as_str() {
         "crontab" => return Some(Runs::Crontab),
         "toolgate" if arguments.is_empty() || has(&OWN_COMMANDS) => return Some(Runs::Toolgate),
-        // Built from its sources it is the same program.
+        // Toolgate run from its sources is the same program.
         "cargo" if has(&["toolgate"]) && has(&["run"]) && has(&OWN_COMMANDS) => return Some(Runs::Toolgate),
         "git" if arguments.iter().flat_map(|word| pieces(word)).any(is_git_setting) => return Some(Runs::Git),
         _ => {}
     }
-    // A plain name is protected by nothing but its directory.
+    // A plain name is protected only by its directory.
     let matter = |word: &&String| directory.matters || word.contains(['.', '/', '\\']);
     words.iter().filter(matter).find_map(|word| {
         let is_option = word.starts_with('-');
@@ -204,7 +204,7 @@ pub(crate) fn runs_protected(words: &[String], directory: &Directory) -> Option<
 }
 
 fn named(place: &Place) -> Option<Runs> {
-    let held = || place.holds_protected().then_some("a directory that says what runs later");
+    let held = || place.holds_protected().then_some("a directory that decides what runs later");
     place.protection().or_else(held).map(Runs::Names)
 }
 

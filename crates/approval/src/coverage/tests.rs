@@ -59,7 +59,7 @@ fn a_message_to_people_is_never_covered() {
     for tool in ["slack.send_message", "mail.SendMessage", "send_message", "mcp__chat__send-message"] {
         let call = approval(tool, Category::Mcp, json!({"text": "hello"}));
         let refused = standing(&call, &always()).unwrap_err();
-        assert_eq!(refused, "it sends a message to people outside, so an answer covers this call only");
+        assert_eq!(refused, "it sends a message to people, so a decision covers this call only");
         let forged = [stands(1, tool, Coverage::Tool)];
         assert!(covers(&forged, tool, json!({"text": "hello"})).is_err(), "{tool}");
     }
@@ -177,7 +177,7 @@ fn an_unsafe_prefix_is_refused_with_the_reason() {
 fn a_prefix_covers_at_least_the_call_that_it_was_given_for() {
     for (line, text) in [("cargo build", "npm "), ("cargo build && rm x", "cargo"), ("cargo build > x", "cargo")] {
         let refused = standing(&command(line), &always_prefix(text)).unwrap_err();
-        assert!(refused.contains("would not cover even this call"), "{refused}");
+        assert!(refused.contains("does not cover this call"), "{refused}");
     }
 }
 
@@ -188,7 +188,7 @@ fn a_prefix_is_for_command_lines_only() {
     let other = approval(BASH, Category::Exec, json!({"command": ["cargo", "build"]}));
     for call in [call, other, approval("a.Write", Category::Edit, json!({"file_path": "x"}))] {
         let refused = standing(&call, &always_prefix("cargo")).unwrap_err();
-        assert!(refused.starts_with("a prefix is for command lines"), "{refused}");
+        assert!(refused.starts_with("a prefix requires a command line"), "{refused}");
     }
 }
 
@@ -202,14 +202,14 @@ fn what_is_asked_for_other_reasons_cannot_be_covered() {
     let policy = AskReason { source: AskSource::Guardian, text: "this call runs a command".to_owned() };
     let policy = Approval { reasons: vec![policy], coverable: false, ..command("ls") };
     for (call, reason) in [
-        (question, "a question is asked every time"),
-        (quorum, "several people must agree to each of these calls, so one answer covers one call"),
-        (every, "the rule of this tool wants an answer to every call"),
+        (question, "a question needs an answer every time"),
+        (quorum, "each of these calls needs several approvers, so a decision covers this call only"),
+        (every, "the rule of this tool requires a decision on every call"),
         (
             policy,
             "a policy or guardian asks about every such call (\"this call runs a command\"), so a decision covers this call only",
         ),
-        (other, "a decision on this call covers this call only, because of why it is asked"),
+        (other, "the reason for this approval requires a decision on every call, so a decision covers this call only"),
     ] {
         for wish in [always(), always_prefix("ls")] {
             assert_eq!(standing(&call, &wish), Err(reason.to_owned()));

@@ -1,9 +1,10 @@
-//! The places that matter. Names are in lower case and divided by slashes; what lies below a place belongs to it.
+//! Protected and secret paths. Names are in lower case and separated by slashes; a directory includes everything below
+//! it.
 
-/// Paths, and what is changed by changing them.
+/// Paths, and what a change of them affects.
 pub(super) type Group = (&'static [&'static str], &'static str);
 
-/// Below anybody's directory, or anywhere else.
+/// Below a home directory, or anywhere else.
 pub(super) const PROTECTED: &[Group] = &[
     (
         &[
@@ -41,7 +42,7 @@ pub(super) const PROTECTED: &[Group] = &[
             ".devcontainer.json",
             ".mcp.json",
         ],
-        "the settings of an agent or an editor, which say what may run",
+        "settings of an agent or an editor, which decide what may run",
     ),
     (
         &[
@@ -67,7 +68,7 @@ pub(super) const PROTECTED: &[Group] = &[
             ".github/chatmodes",
             ".github/agents",
         ],
-        "instructions of agents",
+        "instructions for agents",
     ),
     (
         &[
@@ -123,22 +124,22 @@ pub(super) const PROTECTED: &[Group] = &[
             ".config/environment.d",
             "documents/powershell",
         ],
-        "what a shell runs when it starts",
+        "startup files of a shell",
     ),
-    (&[".ssh"], "keys and settings of remote logins"),
+    (&[".ssh"], "SSH keys and settings"),
     (
         &[".config/autostart", ".config/systemd", "library/launchagents", "library/launchdaemons"],
-        "what the system starts by itself",
+        "programs that the system starts automatically",
     ),
 ];
 
-/// Below the directories of the system.
+/// Below the system directories.
 pub(super) const BELOW_SYSTEM: &[Group] = &[
     (
         &["etc/profile", "etc/profile.d", "etc/bash.bashrc", "etc/bashrc", "etc/zsh", "etc/environment"],
-        "what a shell runs when it starts",
+        "startup files of a shell",
     ),
-    (&["etc/ssh"], "keys and settings of remote logins"),
+    (&["etc/ssh"], "SSH keys and settings"),
     (&["etc/toolgate", "var/lib/toolgate"], "Toolgate's own files"),
     (
         &[
@@ -150,17 +151,17 @@ pub(super) const BELOW_SYSTEM: &[Group] = &[
             "var/spool/cron",
             "etc/sudoers*",
         ],
-        "what the system starts by itself",
+        "programs that the system starts automatically",
     ),
 ];
 
-/// The names without a dot with which protected paths begin.
+/// First names of protected paths that do not begin with a dot.
 pub(super) const PLAIN: &[&str] = &["application support", "documents", "etc", "library", "var"];
 
-/// Directories that hold something protected: whoever enters or replaces one can reach it by other names.
+/// Directories that contain something protected: entering or replacing one gives access to it under other names.
 pub(super) const HOLDERS: &[&str] = &[".git", ".github", ".hg"];
 
-/// Where secrets are kept.
+/// Paths with secrets.
 pub(super) const SECRET: &[&str] = &[
     ".env",
     ".env.*",
@@ -210,5 +211,5 @@ pub(super) const SECRET: &[&str] = &[
     "*.pfx",
 ];
 
-/// Names that look like those of secrets and hold none.
+/// Names that look like those of secrets and contain none.
 pub(super) const TEMPLATES: &[&str] = &[".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub"];

@@ -1,4 +1,4 @@
-//! What can go wrong with one command, told by its words.
+//! The risks of one command, by its words.
 
 use super::table::{PROGRAMS, RULES, Rule, SHELLS};
 use super::{Finding, Kind};
@@ -6,7 +6,6 @@ use crate::coverage::runs_protected;
 use crate::glance::{pieces, program_name};
 use crate::place::{Directory, Place};
 
-/// What can go wrong with one command.
 pub(crate) fn findings(words: &[String], directory: &Directory) -> Vec<Finding> {
     let Some((first, arguments)) = words.split_first() else { return Vec::new() };
     let program = program_name(first);
@@ -19,7 +18,7 @@ pub(crate) fn findings(words: &[String], directory: &Directory) -> Vec<Finding> 
         findings.extend(arguments.iter().find(|mode| opens(mode)).map(|mode| Kind::Privilege.because(mode)));
     }
     if is_one_of(&program, SHELLS) && arguments.iter().all(|argument| argument.starts_with('-') && argument != "-c") {
-        let note = format!("`{program}` runs whatever it is told on its input");
+        let note = format!("`{program}` executes its standard input");
         findings.push(Finding { kind: Kind::Hidden, note });
     }
     if program == "env" && arguments.is_empty() {
@@ -45,7 +44,7 @@ fn of_word(word: &str, directory: &Directory) -> Vec<Finding> {
         return vec![Kind::Privilege.because(word)];
     }
     let mut findings = Vec::new();
-    // A word without any of these may be any word.
+    // A word without any of these is not a path.
     for piece in pieces(word).into_iter().filter(|piece| piece.contains(['/', '.', '_', '~'])) {
         let place = Place::of(piece, directory);
         if place.is_secret() {
@@ -67,7 +66,7 @@ fn applies(rule: &Rule, program: &str, arguments: &[String]) -> bool {
         && (rule.any.is_empty() || arguments.iter().any(|argument| is_one_of(argument, rule.any)))
 }
 
-/// Is it one of the words, or does it begin with one that ends with `*`?
+/// Whether the word is in the list, or has one of the prefixes that end with `*`.
 fn is_one_of(word: &str, words: &str) -> bool {
     words.split_ascii_whitespace().any(|known| match known.strip_suffix('*') {
         Some(beginning) => word.starts_with(beginning),
@@ -75,7 +74,7 @@ fn is_one_of(word: &str, words: &str) -> bool {
     })
 }
 
-/// Does a mode let everybody write, or run a file with its owner's rights?
+/// Whether a mode makes a file world-writable, setuid or setgid.
 fn opens(mode: &str) -> bool {
     let octal = (3..=5).contains(&mode.len()) && mode.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
     if octal {

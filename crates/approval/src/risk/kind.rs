@@ -1,49 +1,44 @@
-//! What can go wrong, how bad that is, and how a person is told.
+//! Kinds of risk, their level, and how approvers are told.
 
 use toolgate_gate::ports::approver::RiskLevel;
 
 use toolgate_model::visible::visible;
 
-/// How much of a text a note repeats.
+/// The maximum length of quoted text in a note.
 const SHOWN: usize = 60;
 
-/// What can go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nothing in particular.
     Harmless,
-    /// It runs something.
+    /// It executes something.
     Runs,
-    /// It reaches the network.
+    /// It accesses the network.
     Network,
-    /// It reaches out of the workspace.
+    /// It accesses paths outside the workspace.
     Outside,
-    /// A guardian changed it.
+    /// A guardian modified it.
     Changed,
-    /// It deletes.
     Deletes,
-    /// It gains rights, or gives them away.
+    /// It gains or grants privileges.
     Privilege,
-    /// It reaches secrets.
+    /// It accesses secrets.
     Secrets,
-    /// It changes what starts code later.
+    /// It changes settings that start code later.
     Settings,
     /// It hides what it does.
     Hidden,
-    /// It cannot be taken back.
+    /// It cannot be undone.
     Final,
 }
 
-/// One thing that can go wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) kind: Kind,
-    /// For people; empty where there is nothing to say.
+    /// For approvers; empty if there is nothing to say.
     pub(crate) note: String,
 }
 
 impl Kind {
-    /// How bad it is.
     pub(crate) fn level(self) -> RiskLevel {
         match self {
             Self::Harmless => RiskLevel::Low,
@@ -54,20 +49,20 @@ impl Kind {
         }
     }
 
-    /// A finding, with the word that gave rise to it.
+    /// A finding that names the word that caused it.
     pub(crate) fn because(self, word: &str) -> Finding {
         let what = match self {
-            Self::Harmless => "nothing in particular can go wrong",
-            Self::Runs => "it runs something",
-            Self::Network => "it reaches the network",
-            Self::Outside => "it reaches out of the workspace",
-            Self::Changed => "it was changed on its way",
+            Self::Harmless => "no particular risk",
+            Self::Runs => "it executes something",
+            Self::Network => "it accesses the network",
+            Self::Outside => "it accesses paths outside the workspace",
+            Self::Changed => "it was modified by a guardian",
             Self::Deletes => "it deletes or overwrites something",
-            Self::Privilege => "it gains rights or gives them away",
-            Self::Secrets => "it touches secrets",
+            Self::Privilege => "it gains or grants privileges",
+            Self::Secrets => "it accesses secrets",
             Self::Settings => "it changes what runs later",
             Self::Hidden => "it hides what it does",
-            Self::Final => "it cannot be taken back",
+            Self::Final => "it cannot be undone",
         };
         let word = visible(word);
         let mut shown: String = word.chars().take(SHOWN).collect();

@@ -1,13 +1,13 @@
-//! What commands and tools are known for. Lists are divided by blanks. To add something, add a word or a line; the tests
-//! try every line.
+//! Known risks of commands and tools. Lists are separated by blanks. To extend them, add a word or a line; the tests
+//! cover every line.
 
 use super::Kind;
 
-/// Commands that share a reason.
+/// Commands with the same risk.
 pub(super) struct Rule {
     /// The program, and words that must all be among its arguments.
     pub(super) command: &'static str,
-    /// Arguments of which one must be there, unless this is empty; `beginning*` stands for all that begin so.
+    /// Arguments of which one must be present, unless this is empty; `prefix*` matches all that begin so.
     pub(super) any: &'static str,
     pub(super) kind: Kind,
 }
@@ -16,7 +16,7 @@ const fn rule(command: &'static str, any: &'static str, kind: Kind) -> Rule {
     Rule { command, any, kind }
 }
 
-/// Programs that are known for one thing, whatever their arguments; `beginning*` as above.
+/// Programs with a risk whatever their arguments; `prefix*` as above.
 pub(super) const PROGRAMS: &[(&str, Kind)] = &[
     (
         "rm rmdir unlink shred srm wipe truncate dd mkfs* wipefs fdisk sfdisk parted del erase rd dropdb dropuser",
@@ -33,7 +33,7 @@ pub(super) const PROGRAMS: &[(&str, Kind)] = &[
     ("shutdown reboot halt poweroff", Kind::Final),
 ];
 
-/// Programs that do it with some arguments.
+/// Programs with a risk for some arguments.
 pub(super) const RULES: &[Rule] = &[
     rule("git push", "-f --force* -d --delete --mirror --prune +*", Kind::Deletes),
     rule("git reset", "--hard", Kind::Deletes),
@@ -88,7 +88,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("terraform apply", "", Kind::Final),
 ];
 
-/// Shells, which run what they are told on their input.
+/// Shells, which execute their standard input.
 pub(super) const SHELLS: &str = "ash bash csh dash fish ksh mksh powershell pwsh sh tcsh zsh";
 
 /// Words in names of tools.
@@ -96,5 +96,5 @@ pub(super) const DELETING: &str = "delete deletes remove drop destroy purge eras
 pub(super) const FINAL: &str =
     "buy charge order pay payment payments payout publish purchase refund transfer trade wire";
 
-/// Statements that delete, in lower case with one blank between two words.
+/// Statements that delete, in lower case with one blank between words.
 pub(super) const STATEMENTS: &[&str] = &["drop table", "drop database", "drop schema", "truncate table", "delete from"];

@@ -41,7 +41,7 @@ fn leaving_the_workspace_is_medium() {
     for path in ["/etc/hosts", "../x", "~/x", "a/../../x"] {
         assert_eq!(of_call("a.Write", Category::Edit, json!({"file_path": path})).level, RiskLevel::Medium, "{path}");
         let notes = assess(&command(&format!("cat {path}"))).notes;
-        assert!(notes.contains(&format!("it reaches out of the workspace (`{path}`)")), "{notes:?}");
+        assert!(notes.contains(&format!("it accesses paths outside the workspace (`{path}`)")), "{notes:?}");
     }
     assert_eq!(level("cat /home/ann/project/x 2> /dev/null"), RiskLevel::Medium);
     assert_eq!(assess(&command("cat /home/ann/project/x 2> /dev/null")).notes, ["it runs a command"]);
@@ -102,7 +102,7 @@ fn ordinary_commands_are_not_high() {
 #[test]
 fn secrets_are_told_also_where_they_are_only_read() {
     let risk = of_call("a.Read", Category::Info, json!({"file_path": "deploy/.env"}));
-    assert_eq!(risk, Risk { level: RiskLevel::High, notes: vec!["it touches secrets (`deploy/.env`)".into()] });
+    assert_eq!(risk, Risk { level: RiskLevel::High, notes: vec!["it accesses secrets (`deploy/.env`)".into()] });
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_change_by_a_guardian_is_told() {
     call.original_arguments = Some(json!({"file_path": "y"}));
     let risk = assess(&call);
     assert_eq!(risk.level, RiskLevel::Medium);
-    assert!(risk.notes.iter().any(|note| note.starts_with("a guardian changed")), "{:?}", risk.notes);
+    assert!(risk.notes.iter().any(|note| note.starts_with("a guardian modified")), "{:?}", risk.notes);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Which characters may stand outside quotes in a command line.
+//! The characters that are allowed outside quotes in a command line.
 
-/// May it stand outside quotes as a part of a word, although it is not ASCII? In the encodings of some locales the bytes
-/// 85 and A0 are blanks by themselves, and a shell that runs under one would divide the word there.
+/// Whether a non-ASCII character may be part of a word outside quotes. In the encodings of some locales the bytes 85
+/// and A0 are blanks, and a shell under one would split the word there.
 pub(super) fn is_plain_beyond_ascii(letter: char) -> bool {
     let mut buffer = [0; 4];
     letter.is_alphanumeric() && !letter.encode_utf8(&mut buffer).bytes().any(|byte| matches!(byte, 0x85 | 0xa0))

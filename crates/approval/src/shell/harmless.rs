@@ -1,6 +1,6 @@
-//! What may follow the words of a prefix. Nothing is covered because it is not known to be dangerous: an option is covered
-//! if the table lists it as harmless for its program, an operand if the table says what operands of that program are, and
-//! of a program that the table does not know only paths inside the workspace are.
+//! What may follow the words of a prefix. Nothing is covered just because it is not known to be dangerous: an option is
+//! covered if the table lists it as harmless for its program, an operand if the table defines the operands of that
+//! program; of an unknown program, only paths inside the workspace are covered.
 
 mod operand;
 mod options;
@@ -17,7 +17,7 @@ use self::options::{Found, Options};
 use self::table::{EVERYWHERE, Program, Unlisted, programs};
 use super::head;
 
-/// How much of an option is repeated in a message: its name may be a secret that was written onto it.
+/// The maximum length of an option in a message: a secret may be appended to its name.
 const SHOWN: usize = 40;
 
 /// Where a command runs, as far as its text tells.
@@ -30,7 +30,6 @@ pub struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    /// Nothing is known.
     pub const UNKNOWN: Self = Self { workspace: None, directory: None };
 
     /// Whether a path is the workspace itself.
@@ -40,7 +39,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// A word that is left to a person, in a command whose first words were granted.
+/// A word that is not covered, in a command whose first words were granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Beyond {
     program: String,
@@ -53,15 +52,15 @@ enum What {
     Option { shown: String, before_subcommand: bool },
     /// A subcommand that the table does not list.
     Subcommand,
-    /// An operand that is none of those that the program is known to take.
+    /// An operand of a kind that the program is not known to take.
     Operand,
     /// It follows an option that may take it as its value.
     AfterOption,
-    /// The program takes its settings from the directory, which is not the workspace.
+    /// The program loads settings from its directory, which is not the workspace.
     Elsewhere,
 }
 
-/// The first word behind the `granted` first ones that is not covered by them.
+/// The first word after the `granted` first ones that is not covered.
 pub(super) fn find(words: &[&str], granted: usize, around: Surroundings<'_>) -> Option<Beyond> {
     let first = words.first()?;
     let judged = match known(first) {
@@ -71,15 +70,15 @@ pub(super) fn find(words: &[&str], granted: usize, around: Surroundings<'_>) -> 
     judged.err().map(|what| Beyond { program: shown_name(first), what })
 }
 
-/// Why a command is covered in the workspace itself and not in a directory below it: there a program may find settings, a
-/// repository or scripts that another program placed there.
+/// Why a command is covered in the workspace itself and not in a directory below it: there a program may find settings,
+/// a repository or scripts that another program placed there.
 pub(super) fn needs_home(words: &[&str]) -> Option<Beyond> {
     let first = words.first()?;
     let everywhere = head::names(first).iter().any(|name| EVERYWHERE.split(' ').any(|known| known == name));
     (!everywhere).then(|| Beyond { program: shown_name(first), what: What::Elsewhere })
 }
 
-/// Why a command that changes the directory leads to a place that its text does not tell, if it does.
+/// Why a command that changes the directory leads to an unknown one, if it does.
 pub(super) fn leads_astray(words: &[&str]) -> Option<Beyond> {
     let is_named = |to: &str| !matches!(to, "" | "-");
     let astray = changes_directory(words).is_some_and(|to| words.first() != Some(&"popd") && !is_named(to));
@@ -89,7 +88,7 @@ pub(super) fn leads_astray(words: &[&str]) -> Option<Beyond> {
     })
 }
 
-/// Where a command that changes the directory leads: `None` where the command does no such thing.
+/// The target of a command that changes the directory: `None` for any other command.
 pub(super) fn changes_directory<'a>(words: &[&'a str]) -> Option<&'a str> {
     let (first, rest) = words.split_first()?;
     matches!(*first, "cd" | "pushd" | "popd").then(|| rest.first().copied().unwrap_or_default())
@@ -100,8 +99,8 @@ fn known(first: &str) -> Option<&'static Program> {
     programs().find(|program| program.names.split(' ').any(|name| names.iter().any(|own| own == name)))
 }
 
-/// Reads the whole command by the table. Operands among the granted words were granted whatever they are; options were
-/// not, as one that takes a value would take what follows.
+/// Checks the whole command by the table. Operands among the granted words are granted whatever they are; options are
+/// not, because one that takes a value would take what follows.
 fn of_known(program: &'static Program, words: &[&str], granted: usize, around: Surroundings<'_>) -> Result<(), What> {
     let mut options = Options::of(program.options);
     let mut kind = if program.subcommands.is_empty() { Some(program.operands) } else { None };
@@ -140,7 +139,7 @@ fn of_known(program: &'static Program, words: &[&str], granted: usize, around: S
                     options = Options::of(subcommand.options);
                     kind = Some(subcommand.operands);
                 }
-                // Named by a person, it is a program that nobody knows.
+                // A subcommand named by a person counts as an unknown program.
                 (None, Unlisted::Named { refused }) if is_granted && !refused.split(' ').any(|name| name == word) => {
                     let all: Vec<&str> = words.map(|(_, word)| word).collect();
                     return of_unknown(&all, granted.saturating_sub(place + 1), 0, around);
@@ -160,7 +159,7 @@ fn of_known(program: &'static Program, words: &[&str], granted: usize, around: S
     Ok(())
 }
 
-/// Of a program that nobody knows: paths inside the workspace that look like paths, and options that were granted.
+/// Checks an unknown program: covers paths inside the workspace that look like paths, and granted options.
 fn of_unknown(words: &[&str], granted: usize, skip: usize, around: Surroundings<'_>) -> Result<(), What> {
     let (own, rest) = words.split_at(granted.max(skip).min(words.len()));
     let takes_next = own.last().is_some_and(|last| options::is_option(last) && !last.contains('='));
@@ -205,10 +204,7 @@ impl fmt::Display for Beyond {
                 write!(formatter, "the last option of the prefix may take the next argument of {program} as its value")
             }
             What::Elsewhere => {
-                write!(
-                    formatter,
-                    "{program} does not run in the workspace itself, and may take its settings from elsewhere"
-                )
+                write!(formatter, "{program} does not run in the workspace itself and may load other settings")
             }
         }
     }

@@ -1,9 +1,9 @@
-//! First words that make no prefix: whoever may run them with any arguments may run anything. Each group has its reason.
+//! First words that cannot be a prefix, because with any arguments they can run anything. Each group has its reason.
 
-/// Names that share a reason.
+/// Names with the same reason.
 struct Group {
     reason: &'static str,
-    /// Divided by blanks.
+    /// Separated by blanks.
     names: &'static str,
 }
 
@@ -14,8 +14,8 @@ pub(super) fn objection(word: &str) -> Option<&'static str> {
     GROUPS.iter().find(is_named).map(|group| group.reason)
 }
 
-/// The names by which the tables may know a program: without its directory and the ending `.exe`, in lower case, as some
-/// file systems compare, and also without its version, as in `python3.12`.
+/// The names under which the tables may list a program: without its directory and the suffix `.exe`, in lower case, as
+/// some file systems compare, and also without its version, as in `python3.12`.
 pub(super) fn names(word: &str) -> [String; 2] {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_ascii_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name).to_owned();
@@ -25,19 +25,19 @@ pub(super) fn names(word: &str) -> [String; 2] {
 
 const GROUPS: &[Group] = &[
     Group {
-        reason: "is a shell, which runs every command that it is given",
+        reason: "is a shell, which runs any command",
         names: "ash bash busybox cmd command.com csh dash elvish fish git-shell ksh mksh nu oksh osh pdksh powershell \
             pwsh rbash rksh rzsh sh tcsh toybox wsl xonsh yash ysh zsh",
     },
     Group {
-        reason: "is an interpreter, which runs every program text that it is given",
+        reason: "is an interpreter, which runs any code",
         names: "awk bun clisp clojure deno elixir erl escript expect gawk ghci gnuplot groovy guile iex ipython irb \
             java jjs jrunscript jshell julia kotlin lua luajit m4 mawk nawk node nodejs octave original-awk \
             osascript perl php psysh pypy python pythonw qjs r racket rscript ruby runghc runhaskell sbcl scala sed \
             gsed swipl tclsh ts-node tsx wish",
     },
     Group {
-        reason: "starts whatever program its arguments name",
+        reason: "starts any program that its arguments name",
         names: "ansible apply at batch bunx bwrap caffeinate capsh chpst chroot chrt command conda corepack cpulimit crontab \
             daemonize dbus-run-session direnv doas dotenv entr env envdir fakeroot faketime firejail \
             flock hatch hyperfine ionice ld-linux-x86-64.so ld.so ltrace mamba mosh ncat netcat nc nice nix \
@@ -48,18 +48,18 @@ const GROUPS: &[Group] = &[
             watch watchexec winpty x-terminal-emulator xargs xdg-open xterm xvfb-run",
     },
     Group {
-        reason: "can start a shell from within",
+        reason: "can start a shell",
         names: "cscope dc ed emacs emacsclient ex ftp gdb helix hx info jdb kak less lftp lldb man more most mutt mysql \
             nano nvim pdb pg pico psql red rview rvim sqlite sqlplus telnet vi view vim vimdiff",
     },
     Group {
-        reason: "changes how the shell understands what follows, or runs what its arguments say",
+        reason: "changes how the shell interprets what follows, or runs its arguments",
         names: ". alias bind builtin caller compgen complete compopt coproc declare dirs disown enable eval exec exit \
             export fc getopts hash history jobs let local logout mapfile read readarray readonly return set shift \
             shopt source suspend trap typeset ulimit umask unalias unset",
     },
     Group {
-        reason: "is a word of the shell's grammar and no program",
+        reason: "is a shell keyword and not a program",
         names: "case do done elif else esac fi for function if in select then until while",
     },
 ];

@@ -1,5 +1,5 @@
-//! A granted prefix: the first words of a command. It is compared word by word, never letter by letter, and those that
-//! would cover anything at all cannot be made.
+//! A granted prefix: the first words of a command. It is compared word by word, not by characters, and a prefix that
+//! would cover everything cannot be created.
 
 use std::fmt;
 
@@ -8,53 +8,43 @@ use thiserror::Error;
 use super::reader::PlainCommand;
 use super::{Surroundings, harmless, head};
 
-/// The longest prefix.
+/// The maximum length.
 const MAX_BYTES: usize = 256;
 
-/// Words with which a command begins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Prefix {
     /// INVARIANT: at least one; each is plain, so that the shell reads it as it is written.
     words: Vec<String>,
 }
 
-/// Why a text is not taken as a prefix. The single call may be approved all the same.
+/// Why a prefix is rejected. The single call may still be approved.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PrefixError {
-    /// No words.
-    #[error("the prefix is empty; name a program, and a subcommand if it has any")]
+    #[error("the prefix is empty; use a program, with a subcommand if it has any")]
     Empty,
-    /// Too many bytes.
-    #[error("the prefix is longer than {MAX_BYTES} bytes; name the program and its subcommand only")]
+    #[error("the prefix exceeds {MAX_BYTES} bytes; use only the program and its subcommand")]
     TooLong,
-    /// Something that the shell would not read as it is written.
+    /// A character that the shell does not read literally.
     #[error("the prefix must not contain {found:?}; use plain words of one command")]
-    Character {
-        /// The first of its kind.
-        found: char,
-    },
+    Character { found: char },
     /// The first word is an option or an assignment.
     #[error("the prefix must begin with the name of a program")]
     NoProgram,
-    /// Whoever may run this may run anything.
-    #[error("`{program}` {reason}, so that a prefix of it would cover everything; approve such calls one by one")]
+    /// A program that can run anything.
+    #[error("`{program}` {reason}, so a prefix would cover everything; approve such calls one by one")]
     Unsafe {
-        /// The first word.
         program: String,
         /// What it does.
         reason: &'static str,
     },
-    /// An argument is not known to be harmless, and might be given a value by what follows the prefix.
-    #[error("{escape}, so that a prefix with it would cover too much; approve such calls one by one")]
-    Escape {
-        /// Which argument.
-        escape: String,
-    },
+    /// An argument that is not known to be harmless, and that may take what follows the prefix as its value.
+    #[error("{escape}, so a prefix with it would cover too much; approve such calls one by one")]
+    Escape { escape: String },
 }
 
 impl Prefix {
-    /// Reads `cargo `, `npm run test:unit`, and the forms `cargo:*`, `cargo *` and `cargo {args}` that mean the same as
-    /// `cargo`.
+    /// Parses `cargo `, `npm run test:unit`, and the forms `cargo:*`, `cargo *` and `cargo {args}`, which mean the same
+    /// as `cargo`.
     pub fn parse(text: &str) -> Result<Self, PrefixError> {
         if text.len() > MAX_BYTES {
             return Err(PrefixError::TooLong);
@@ -81,12 +71,11 @@ impl Prefix {
         Ok(Self { words: words.into_iter().map(str::to_owned).collect() })
     }
 
-    /// The words.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// Does the command begin with these words, written plainly?
+    /// Whether the command begins with these words, written without quotes and escapes.
     pub(super) fn begins(&self, command: &PlainCommand) -> bool {
         command.words.len() >= self.words.len()
             && self.words.iter().zip(&command.words).all(|(own, word)| word.plain && word.text == *own)
@@ -99,7 +88,7 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Read by every shell as itself, wherever it stands.
+/// Read literally by every shell at any position.
 fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "_-./+@%,:=".contains(letter)
 }

@@ -1,6 +1,6 @@
-//! Reads a command line as a list of plain commands, in one pass, or says what in it is more than that. The language is
-//! a subset of what bash and sh agree on: literal words, `&&`, `||`, `;`, `|`, line ends, comments, and redirections
-//! that reach no file.
+//! Parses a command line as a list of plain commands, in one pass, or reports the construct that is more than that. The
+//! language is a subset of what bash and sh agree on: literal words, `&&`, `||`, `;`, `|`, newlines, comments, and
+//! redirections to no file.
 
 use std::str::Chars;
 
@@ -9,10 +9,10 @@ use toolgate_model::visible::is_honest;
 use super::Objection;
 use super::character::is_plain_beyond_ascii;
 
-/// The longest command line that is read.
+/// The longest command line that is parsed.
 pub const MAX_BYTES: usize = 16 * 1024;
 
-/// The most commands that are judged in one line.
+/// The most commands in one line.
 pub const MAX_COMMANDS: usize = 64;
 
 /// One word as the program receives it.
@@ -20,16 +20,15 @@ pub const MAX_COMMANDS: usize = 64;
 pub struct Word {
     /// Without quotes and escapes.
     pub text: String,
-    /// Was it written exactly so, without quotes and escapes?
+    /// Whether it was written without quotes and escapes.
     pub plain: bool,
 }
 
-/// What stands between a command and the one before it.
+/// The separator before a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Separator {
-    /// Nothing: it is the first.
     First,
-    /// `;` or a line end.
+    /// `;` or a newline.
     Then,
     /// `&&`.
     And,
@@ -42,20 +41,19 @@ pub enum Separator {
 /// A program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlainCommand {
-    /// How it follows the command before it.
     pub separator: Separator,
-    /// The program's name, then its arguments; never empty.
+    /// The program, then its arguments; never empty.
     pub words: Vec<Word>,
 }
 
 impl PlainCommand {
-    /// What may be shown of it anywhere: never its arguments, which may hold a secret.
+    /// The part that may be shown anywhere: never the arguments, which may contain a secret.
     pub(super) fn program(&self) -> String {
         self.words.first().map(|word| word.text.chars().take(64).collect()).unwrap_or_default()
     }
 }
 
-/// Reads a whole command line.
+/// Parses a whole command line.
 pub fn read(text: &str) -> Result<Vec<PlainCommand>, Objection> {
     if text.len() > MAX_BYTES {
         return Err(Objection::TooLong);
@@ -98,7 +96,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Words and redirections, up to an operator, a line end or the end. Line ends before the first word are passed over.
+    /// Words and redirections, up to an operator, a newline or the end. Skips newlines before the first word.
     fn command(&mut self) -> Result<Vec<Word>, Objection> {
         let mut words: Vec<Word> = Vec::new();
         loop {
@@ -121,7 +119,7 @@ impl Reader<'_> {
                         }
                         self.redirection(&words)?;
                     } else if words.is_empty() && word.text.contains('=') {
-                        return construct("an assignment before a command changes what the command does");
+                        return construct("an assignment before a command changes its environment");
                     } else {
                         words.push(word);
                     }
@@ -130,7 +128,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What follows a command: `None` at the end.
+    /// The operator after a command: `None` at the end.
     fn operator(&mut self) -> Result<Option<Separator>, Objection> {
         let first = self.rest.next();
         let doubled = first.is_some() && self.peek() == first;
@@ -153,7 +151,7 @@ impl Reader<'_> {
     /// `>&1`, `>&2`, or `>` to `/dev/null`; the number before it has been read.
     fn redirection(&mut self, words: &[Word]) -> Result<(), Objection> {
         if words.is_empty() {
-            return construct("a redirection stands before its command");
+            return construct("a redirection precedes its command");
         }
         self.rest.next();
         let to_stream = self.peek() == Some('&');
@@ -171,13 +169,13 @@ impl Reader<'_> {
         if target.plain && allowed.contains(&target.text.as_str()) && ends {
             return Ok(());
         }
-        construct("`>` writes to something else than /dev/null, or another stream")
+        construct("`>` writes to something other than /dev/null, or to another stream")
     }
 
-    /// One word, up to a blank or an operator. Empty where one of these stands already.
+    /// One word, up to a blank or an operator. Empty if there is none.
     fn word(&mut self) -> Result<Word, Objection> {
         let mut word = Word { text: String::new(), plain: true };
-        // The letter before, if it was written plainly: a tilde after it means itself.
+        // The letter before, if it was written plainly: a tilde after it is literal.
         let mut before = None;
         while let Some(letter) = self.peek() {
             if matches!(letter, ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')') {
@@ -192,18 +190,18 @@ impl Reader<'_> {
                     None => return Err(Objection::Incomplete { fault: "a backslash at the end escapes nothing" }),
                     Some('\n') => {}
                     Some(escaped) if escaped.is_ascii() => word.text.push(escaped),
-                    Some(_) => return construct("a backslash stands before a letter that needs none"),
+                    Some(_) => return construct("a backslash precedes a character that needs no escape"),
                 },
-                '$' => return construct("`$` stands for a value or runs a command"),
+                '$' => return construct("`$` expands to a value or runs a command"),
                 '`' => return construct("a backtick runs a command"),
-                '*' | '?' | '[' | ']' => return construct("`*`, `?` and `[` stand for names of files"),
-                '{' | '}' => return construct("`{` makes several words of one, or groups commands"),
+                '*' | '?' | '[' | ']' => return construct("`*`, `?` and `[` expand to file names"),
+                '{' | '}' => return construct("`{` expands to several words, or groups commands"),
                 '!' => return construct("`!` negates a command or repeats an earlier one"),
                 '~' if !before.is_some_and(|before: char| before.is_ascii_alphanumeric() || "^~".contains(before)) => {
-                    return construct("`~` stands for a directory");
+                    return construct("`~` expands to a directory");
                 }
                 plain if plain.is_ascii() || is_plain_beyond_ascii(plain) => plainly = Some(plain),
-                _ => return construct("a character beyond ASCII stands outside quotes"),
+                _ => return construct("a non-ASCII character is outside quotes"),
             }
             match plainly {
                 Some(plain) => word.text.push(plain),
@@ -229,7 +227,7 @@ impl Reader<'_> {
             match self.rest.next() {
                 None => return Err(Objection::Incomplete { fault: "a double quote is not closed" }),
                 Some('"') => return Ok(()),
-                Some('$') => return construct("`$` stands for a value or runs a command, also in double quotes"),
+                Some('$') => return construct("`$` expands to a value or runs a command, also in double quotes"),
                 Some('`') => return construct("a backtick runs a command, also in double quotes"),
                 // An interactive shell would repeat an earlier command here.
                 Some('!') if !matches!(self.peek(), Some(' ' | '"')) => {
@@ -243,7 +241,7 @@ impl Reader<'_> {
                     Some('\n') => {
                         self.rest.next();
                     }
-                    // Before anything else a backslash means itself.
+                    // Before anything else a backslash is literal.
                     _ => text.push('\\'),
                 },
                 Some(letter) => text.push(letter),
@@ -251,7 +249,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Blanks, and line ends that a backslash takes away.
+    /// Blanks, and newlines escaped by a backslash.
     fn skip_blanks(&mut self) {
         loop {
             match self.peek() {
@@ -267,7 +265,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Up to the line end, which stays: a backslash does not take it away here.
+    /// Up to the newline, which stays: a backslash does not escape it here.
     fn skip_comment(&mut self) {
         while self.peek().is_some_and(|letter| letter != '\n') {
             self.rest.next();

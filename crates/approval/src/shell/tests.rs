@@ -45,7 +45,7 @@ fn constructs_that_run_more_are_refused_whatever_was_granted() {
         ["cargo $(cargo)", "cargo `cargo`", "cargo <(cargo)", "cargo >(cargo)", "cargo & cargo", "cargo |& cargo"]
     {
         let coverage = covered(command, &granted);
-        assert!(!coverage.approve && coverage.why.ends_with("a person has to look at it"), "{command}: {coverage:?}");
+        assert!(!coverage.approve && coverage.why.ends_with("a person must review it"), "{command}: {coverage:?}");
         assert!(coverage.used.is_empty());
     }
 }
@@ -266,14 +266,14 @@ fn the_prefixes_that_were_needed_are_told() {
 #[test]
 fn a_refusal_says_what_to_look_at_and_repeats_no_argument() {
     let coverage = judge("cargo build && deploy --token s3cret", &["cargo"]);
-    assert_eq!(coverage.why, "`deploy` with these arguments is covered by none of the prefixes");
+    assert_eq!(coverage.why, "no prefix covers `deploy` with these arguments");
     assert_eq!(
         judge("find . -exec evil", &["find"]).why,
-        "`find` is covered, but the option `-exec` is not known to be harmless with find; a person has to look at it"
+        "`find` is covered, but the option `-exec` is not known to be harmless with find; a person must review it"
     );
     assert_eq!(
         judge("cargo \u{202e}", &["cargo"]).why,
-        "the character U+202E cannot be seen as it is; a person has to look at it"
+        "the character U+202E is invisible or misleading; a person must review it"
     );
 }
 

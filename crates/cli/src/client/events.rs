@@ -1,4 +1,4 @@
-//! Answers that go on for as long as the gate has something to say: server-sent events, read piece by piece.
+//! Streams of server-sent events.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -9,19 +9,18 @@ use serde::de::DeserializeOwned;
 
 use super::{Client, ClientError};
 
-/// The longest block of lines that is kept in memory.
+/// The largest event that is held in memory.
 const MAX_BLOCK: usize = 16 * 1024 * 1024;
-/// How long a gate may be silent. It says every few seconds that it is still there.
+/// How long a stream may be without data. The gate sends a keep-alive every few seconds.
 const MAX_SILENCE: Duration = Duration::from_secs(90);
 
-/// One server-sent event, whose data is JSON.
+/// A server-sent event with JSON data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ServerEvent {
     id: Option<String>,
     data: String,
 }
 
-/// An open stream of events.
 pub struct Events<'a, T> {
     client: &'a Client,
     body: Incoming,
@@ -34,22 +33,24 @@ impl<'a, T> Events<'a, T> {
         Self { client, body, blocks: Blocks::default(), item: PhantomData }
     }
 
-    /// The position in the stream: the gate sends it at the beginning, and then with every event.
+    /// The position in the stream, which the gate sends at the start and with every event.
     pub fn position(&self) -> Option<&str> {
         self.blocks.place.as_deref()
     }
 }
 
 impl<T: DeserializeOwned> Events<'_, T> {
-    /// The next event. A stream that ends, breaks or falls silent is a failure: there is always more to come.
+    /// The next event. The end of the stream is an error, as these streams have none.
     pub async fn next(&mut self) -> Result<T, ClientError> {
         loop {
             let broken = |reason: &str| self.client.broken_off(reason);
             if let Some(event) = self.blocks.next() {
-                return serde_json::from_str(&event.data).map_err(|_| broken("an event of it is not understood"));
+                return serde_json::from_str(&event.data)
+                    .map_err(|_| broken("it contains an event that cannot be parsed"));
             }
             let frame = tokio::time::timeout(MAX_SILENCE, self.body.frame()).await;
-            let frame = frame.map_err(|_| broken("it fell silent"))?.ok_or_else(|| broken("the stream ended"))?;
+            let frame =
+                frame.map_err(|_| broken("no data arrived in time"))?.ok_or_else(|| broken("the stream ended"))?;
             let frame = frame.map_err(|error| broken(&error.to_string()))?;
             if let Some(data) = frame.data_ref()
                 && !self.blocks.add(data)
@@ -60,11 +61,11 @@ impl<T: DeserializeOwned> Events<'_, T> {
     }
 }
 
-/// Bytes on their way to becoming events.
+/// Assembles events from bytes.
 #[derive(Default)]
 struct Blocks {
     line: Vec<u8>,
-    /// The last id that was told, with an event or without one.
+    /// The last id that was received, with an event or without one.
     place: Option<String>,
     id: Option<String>,
     data: Option<String>,
@@ -72,7 +73,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Takes bytes as they come; answers whether what is not complete yet is still short enough.
+    /// Adds received bytes. Returns false if an incomplete event exceeds the limit.
     fn add(&mut self, bytes: &[u8]) -> bool {
         for byte in bytes {
             if *byte == b'\n' {
@@ -112,7 +113,7 @@ impl Blocks {
                 }
                 None => self.data = Some(value.to_owned()),
             },
-            // Comments, and the event's name, which its data repeats.
+            // Comments, and the name of the event, which its data repeats.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Responses that come in steps: a line of JSON for each, until the work is done.
+//! Responses as lines of JSON, one for each step of the work.
 
 use std::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use toolgate_api::tools::{CallResponse, SucceededCall};
 
 use super::{Client, ClientError, RESPONSE_LIMIT, Refused};
 
-/// The steps of one piece of work. Dropped, nobody waits for it any more.
+/// The steps of a response. Dropping it closes the connection.
 pub struct Lines<'a, T> {
     client: &'a Client,
     body: Incoming,
@@ -25,7 +25,7 @@ impl<'a, T> Lines<'a, T> {
 }
 
 impl<T: DeserializeOwned> Lines<'_, T> {
-    /// The next step, however long it takes: an approver may have to decide. `None` after the last.
+    /// The next step, without a timeout, because an approver may have to decide. `None` after the last.
     pub async fn next(&mut self) -> Result<Option<T>, ClientError> {
         loop {
             if let Some(line) = self.unread.line() {
@@ -33,14 +33,14 @@ impl<T: DeserializeOwned> Lines<'_, T> {
                     continue;
                 }
                 let step = serde_json::from_slice(&line);
-                return step.map(Some).map_err(|_| self.client.broken_off("a line of it is not understood"));
+                return step.map(Some).map_err(|_| self.client.broken_off("it contains a line that cannot be parsed"));
             }
             let Some(frame) = self.body.frame().await else { return Ok(None) };
             let frame = frame.map_err(|error| self.client.broken_off(&error.to_string()))?;
             if let Some(data) = frame.data_ref()
                 && !self.unread.add(data)
             {
-                return Err(self.client.broken_off("a line of it is too long"));
+                return Err(self.client.broken_off("it contains a line that is too long"));
             }
         }
     }
@@ -55,22 +55,22 @@ pub fn answered(status: u16, body: CallResponse) -> Result<SucceededCall, Client
     }
 }
 
-/// A refusal with the status that a step tells.
+/// A refusal with the status that the last step contains.
 pub fn refused(status: u16, body: Refused) -> ClientError {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
     ClientError::Refused { status, body: Box::new(body) }
 }
 
-/// Bytes on their way to becoming lines.
+/// Assembles lines from bytes.
 #[derive(Default)]
 struct Unread {
     bytes: Vec<u8>,
-    /// How many of them are known to hold no line end.
+    /// How many of them are known to contain no line end.
     searched: usize,
 }
 
 impl Unread {
-    /// Takes bytes as they come; answers whether there is still room for them.
+    /// Adds received bytes. Returns false if they exceed the limit.
     fn add(&mut self, bytes: &[u8]) -> bool {
         self.bytes.extend_from_slice(bytes);
         self.bytes.len() <= RESPONSE_LIMIT

@@ -1,4 +1,4 @@
-//! What the gate says where it does not do what was asked.
+//! Refusals of the gate.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -41,7 +41,6 @@ impl Refused {
         self.details().get(name)
     }
 
-    /// The record of the call.
     pub fn invocation(&self) -> Option<InvocationId> {
         match self {
             Self::Request(body) => body.invocation_id,

@@ -1,4 +1,4 @@
-//! Requests by the declarations of `toolgate-api`: method, path, query, body, reply and stream are those of the endpoint.
+//! Typed requests: method, path, query, body, reply and stream are those that `toolgate-api` declares for the endpoint.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ use super::events::Events;
 use super::lines::Lines;
 use super::{Client, ClientError, DownloadError};
 
-/// A request to an endpoint. Without more, its path has no placeholder, and it has neither query nor body.
+/// A request to an endpoint, at first without path parameter, query and body.
 pub struct TypedRequest<'a, E> {
     client: &'a Client,
     path: String,
@@ -26,14 +26,13 @@ pub struct TypedRequest<'a, E> {
     endpoint: PhantomData<E>,
 }
 
-/// What comes of a request whose work can go on without its connection.
+/// The outcome of a request that the gate may detach.
 pub enum Outcome<T> {
     Completed(T),
     Detached(Box<DetachedCall>),
 }
 
 impl Client {
-    /// Begins a request to an endpoint.
     pub fn to<E: Endpoint>(&self) -> TypedRequest<'_, E> {
         let path = E::PATH.to_owned();
         TypedRequest { client: self, path, query: String::new(), body: None, endpoint: PhantomData }
@@ -46,7 +45,7 @@ impl<'a, E: Endpoint> TypedRequest<'a, E> {
         Self { path: path.fill(E::PATH), ..self }
     }
 
-    /// With what a person typed for the placeholder of the path: the gate says what is wrong with it.
+    /// Sets the path parameter to text that the user typed. The gate validates it.
     #[must_use]
     pub fn named(self, text: &str) -> Self {
         Self { path: replace_placeholder(E::PATH, &escaped(text)), ..self }
@@ -62,13 +61,13 @@ impl<'a, E: Endpoint> TypedRequest<'a, E> {
         Self { body: content(body), ..self }
     }
 
-    /// With a body that contains secrets, as its bytes.
+    /// Sets a body that contains secrets, as bytes that are wiped.
     #[must_use]
     pub fn secret_body(self, body: Zeroizing<Vec<u8>>) -> Self {
         Self { body: Some(body), ..self }
     }
 
-    /// The path with its query.
+    /// Path and query.
     pub fn target(&self) -> String {
         format!("{}{}", self.path, self.query)
     }
@@ -80,14 +79,14 @@ impl<'a, E: Endpoint> TypedRequest<'a, E> {
         self.send_as().await
     }
 
-    /// Reads the reply as another type, which tolerates what a newer gate may say.
+    /// Reads the reply as another type, such as one that tolerates the reply of a newer gate.
     pub async fn send_as<T: DeserializeOwned>(self) -> Result<T, ClientError> {
         let client = self.client;
         let (status, bytes) = self.exchange(None).await?;
         client.read(status, &bytes)
     }
 
-    /// The reply with its status, where an endpoint has several successes.
+    /// The reply and its status, for endpoints with several success statuses.
     pub async fn send_for_status(self) -> Result<(StatusCode, E::Reply), ClientError>
     where
         E::Reply: DeserializeOwned,
@@ -97,7 +96,7 @@ impl<'a, E: Endpoint> TypedRequest<'a, E> {
         Ok((status, client.read(status, &bytes)?))
     }
 
-    /// Asks for the work to be detached, which the gate may do or not.
+    /// Asks the gate to detach the work, which it may decline.
     pub async fn begin(self) -> Result<Outcome<E::Reply>, ClientError>
     where
         E::Reply: DeserializeOwned,
@@ -116,7 +115,7 @@ impl<'a, E: Endpoint> TypedRequest<'a, E> {
         self.lines_as().await
     }
 
-    /// The same, each line read as another type.
+    /// The same, with lines of another type.
     pub async fn lines_as<T>(self) -> Result<Lines<'a, T>, ClientError> {
         let accept = HeaderValue::from_static(StreamKind::Lines.media_type());
         let client = self.client;
@@ -130,7 +129,7 @@ impl<'a, E: Endpoint> TypedRequest<'a, E> {
         Ok(Events::new(client, self.open(None).await?.into_body()))
     }
 
-    /// A long response, passed on piece by piece.
+    /// Streams the response to a sink.
     pub async fn download(self, sink: impl FnMut(&[u8]) -> std::io::Result<()>) -> Result<(), DownloadError> {
         let client = self.client;
         client.download(self.open(None).await?.into_body(), sink).await
@@ -159,13 +158,13 @@ impl<'a, E: Endpoint> TypedRequest<'a, E> {
 
 impl Client {
     fn read<T: DeserializeOwned>(&self, status: StatusCode, bytes: &[u8]) -> Result<T, ClientError> {
-        // A response without content, as 204 has it.
+        // A response without content, such as 204.
         let bytes = if bytes.is_empty() { b"null" } else { bytes };
         serde_json::from_slice(bytes).map_err(|_| ClientError::UnexpectedServer { url: self.url.clone(), status })
     }
 }
 
-/// A query with its question mark, in the order of its names; nothing where it has no members.
+/// The query string with its question mark, sorted by name; empty if there are no parameters.
 fn query_text(query: &impl Serialize) -> String {
     let parameters: BTreeMap<String, Value> = match serde_json::to_value(query) {
         Ok(Value::Object(members)) => members.into_iter().collect(),
@@ -180,7 +179,7 @@ fn query_text(query: &impl Serialize) -> String {
     text
 }
 
-/// The body as it is sent; nothing where it says no more than its absence.
+/// The body as it is sent; none if it means the same as an absent body.
 fn content<B: RequestBody>(body: &B) -> Option<Zeroizing<Vec<u8>>> {
     let bytes = Zeroizing::new(serde_json::to_vec(body).unwrap_or_default());
     let absent = B::absent().and_then(|absent| serde_json::to_vec(&absent).ok());

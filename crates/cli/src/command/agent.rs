@@ -28,41 +28,41 @@ pub(crate) struct Agent {
 pub(crate) enum Action {
     /// Register an agent, a user or a service
     ///
-    /// Without --permission it may use the grants that it is given (tools.invoke) and nothing else.
+    /// Without --permission it gets tools.invoke: it may use the grants that it holds, and nothing else.
     #[command(
         after_help = "Example:\n  toolgate agent create billing-agent --name 'Billing' \\\n    --permission tools.invoke --permission tools.delegate --scope tools:mail:send \\\n    --rate-limit mail.send=10/60 --allow-tool connector:mail.send \\\n    --label untrusted"
     )]
     Create {
-        /// Its id
+        /// The id
         id: String,
-        /// What people call it
+        /// A name for people
         #[arg(long)]
         name: Option<String>,
-        /// What it is
+        /// The kind of principal
         #[arg(long, value_parser = ["agent", "user", "service"], default_value = "agent")]
         kind: String,
         #[command(flatten)]
         terms: Terms,
     },
-    /// List them
+    /// List agents, users and services
     #[command(after_help = "Example:\n  toolgate agent list")]
     List(Paging),
-    /// Show one
+    /// Show an agent, user or service
     #[command(after_help = "Example:\n  toolgate agent show billing-agent")]
     Show {
-        /// Its id
+        /// The id
         id: String,
     },
-    /// Change one
+    /// Change an agent, user or service
     ///
-    /// What is not said stays as it is. Each list that is said takes the place of the whole list before.
+    /// Attributes without an option stay as they are. A list replaces the previous list.
     #[command(
         after_help = "Example:\n  toolgate agent update billing-agent --scope tools:payments:* --rate-limit '*=100/1m' --any-tool"
     )]
     Update {
-        /// Its id
+        /// The id
         id: String,
-        /// What people call it
+        /// A name for people
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
@@ -70,19 +70,18 @@ pub(crate) enum Action {
         #[command(flatten)]
         withdrawals: Withdrawals,
     },
-    /// Remove one for good, with its keys and grants
+    /// Remove an agent, user or service permanently, with its keys and grants
     #[command(after_help = "Example:\n  toolgate agent remove billing-agent --yes")]
     Remove {
-        /// Its id
+        /// The id
         id: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
@@ -92,21 +91,23 @@ impl Action {
                 typos::warn_of_principal_scopes(&client, terms.scopes()).await;
                 let (id, kind) = (&stored.agent.id, stored.agent.kind.as_str());
                 let mut text =
-                    format!("The {kind} {id} was registered. Make a key for it with: toolgate key create {id}");
+                    format!("The {kind} {id} was registered. Create a key for it with: toolgate key create {id}");
                 text.push_str(&unresolved(&stored));
                 Ok(Report::new(stored, text))
             }
             Self::Update { id, name, terms, withdrawals } => {
                 let body = terms.changes(name, &withdrawals)?;
                 if json!(body) == json!(AgentChanges::default()) {
-                    return Err(Failure::Usage("say what to change, for example --name or --scope".to_owned()));
+                    return Err(Failure::Usage(
+                        "nothing to change; pass what to change, such as --name or --scope".to_owned(),
+                    ));
                 }
                 let stored = match client.to::<UpdateAgent>().named(&id).body(&body).send().await {
                     Ok(stored) => stored,
                     Err(error) => return Err(typos::with_agent(&client, error, &id).await),
                 };
                 typos::warn_of_principal_scopes(&client, terms.scopes()).await;
-                let text = format!("{} is at revision {} now.", stored.agent.id, stored.agent.revision);
+                let text = format!("{} is now at revision {}.", stored.agent.id, stored.agent.revision);
                 let text = text + &unresolved(&stored);
                 Ok(Report::new(stored, text))
             }
@@ -128,7 +129,12 @@ impl Action {
             }
             Self::Show { id } => Ok(Report::details(client.to::<ShowAgent>().named(&id).send().await?)),
             Self::Remove { id, yes } => {
-                prompt::confirm(&format!("this removes `{id}` for good, with its keys and all grants below it"), yes)?;
+                prompt::confirm(
+                    &format!(
+                        "this permanently removes `{id}`, its keys, its grants and all grants delegated from them"
+                    ),
+                    yes,
+                )?;
                 let removed = client.to::<RemoveAgent>().named(&id).send().await?;
                 let text = format!(
                     "{} was removed; {} keys and {} grants were revoked.",
@@ -140,10 +146,10 @@ impl Action {
     }
 }
 
-/// A sentence about what its allowlist names in vain, where there is something.
+/// A warning about tools of the allowlist that do not exist.
 fn unresolved(stored: &StoredAgent) -> String {
     if stored.unresolved_tools.is_empty() {
         return String::new();
     }
-    format!("\nThere is no such tool yet: {}", plain(&json!(stored.unresolved_tools)))
+    format!("\nThese tools do not exist yet: {}", plain(&json!(stored.unresolved_tools)))
 }

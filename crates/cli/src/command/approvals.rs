@@ -1,4 +1,4 @@
-//! `toolgate approvals`: what waits for a person, and saying yes or no to it. Alone and at a terminal it is the live inbox.
+//! `toolgate approvals`: approvals and decisions. Without a subcommand, at a terminal, it is the live inbox.
 
 use std::io::{self, IsTerminal};
 
@@ -21,12 +21,12 @@ mod matching;
 mod standing;
 mod watch;
 
-/// How wide an approval is shown where no terminal says how wide it is.
+/// The width of an approval if there is no terminal.
 const PAGE_WIDTH: usize = 100;
 
-/// Answer calls that wait for a person, live or one by one
+/// Decide calls that wait for approval
 ///
-/// Without a command, at a terminal: a live inbox. Where there is no terminal: the list of what waits.
+/// Without a subcommand, opens a live inbox at a terminal, and otherwise lists pending approvals.
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate approvals\n  toolgate approvals list --status pending")]
 pub(crate) struct Approvals {
@@ -41,27 +41,27 @@ pub(crate) enum Action {
     /// List approvals, newest first
     #[command(after_help = "Example:\n  toolgate approvals list --status pending --agent coder")]
     List(List),
-    /// Show one with everything that is known about it
+    /// Show an approval
     #[command(after_help = "Example:\n  toolgate approvals show appr_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Show {
-        /// Its id
+        /// Approval id
         id: String,
     },
-    /// Say yes or no to one
+    /// Approve or deny a call
     #[command(
         after_help = "Example:\n  toolgate approvals decide appr_01ARZ3NDEKTSV4RRFFQ69G5FAV --approve\n  toolgate approvals decide appr_01ARZ3NDEKTSV4RRFFQ69G5FAV --approve --prefix 'cargo test' --scope session\n  toolgate approvals decide appr_01ARZ3NDEKTSV4RRFFQ69G5FAV --deny --reason 'use the staging database'"
     )]
     Decide(decide::Decide),
-    /// Print a line for each thing that happens to approvals
+    /// Print a line for each event of an approval
     #[command(after_help = "Example:\n  toolgate approvals watch --json\n  toolgate approvals watch --once")]
     Watch(watch::Watch),
-    /// List, explain and take back the answers that also cover later calls
+    /// List, explain and revoke standing approvals
     #[command(subcommand)]
     Standing(standing::Standing),
-    /// Tell which command lines prefixes would cover, without any gate
+    /// Check which command lines prefixes would cover, without a gate
     ///
     /// Reads lines of JSON, {"command": "...", "prefixes": ["cargo "]}, and prints for each, in order, a line
-    /// {"approve": true or false, "why": "..."}. Nothing is run.
+    /// {"approve": true or false, "why": "..."}. Nothing is executed.
     #[command(
         after_help = "Example:\n  toolgate approvals match --stdin < lines.jsonl\n  echo '{\"command\": \"cargo build && cargo test\", \"prefixes\": [\"cargo \"]}' | toolgate approvals match --stdin"
     )]
@@ -72,26 +72,24 @@ pub(crate) enum Action {
     },
 }
 
-/// Which approvals.
 #[derive(Args)]
 pub(crate) struct List {
-    /// In this state
+    /// Only approvals with this status
     #[arg(long, value_parser = ["pending", "approved", "denied", "timed_out", "cancelled", "orphaned"])]
     status: Option<String>,
-    /// Of this agent's calls
+    /// Only calls of this agent
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Of this tool
+    /// Only calls of this tool
     #[arg(long, value_name = "SERVICE.TOOL")]
     tool: Option<String>,
     #[command(flatten)]
     paging: Paging,
 }
 
-/// Does what was asked.
 pub(crate) async fn run(connection: &Connection, action: Option<Action>) -> Result<Report, Failure> {
     match action {
-        // This one needs no gate, and so no key.
+        // Needs neither a gate nor a key.
         Some(Action::Match { stdin: _ }) => matching::run(),
         Some(Action::List(list)) => list.run(&connection.client()?).await,
         Some(Action::Show { id }) => show(&connection.client()?, &id).await,
@@ -117,7 +115,7 @@ async fn show(client: &Client, id: &str) -> Result<Report, Failure> {
             let text = inbox::page(&approval, PAGE_WIDTH);
             Ok(Report::new(value, text))
         }
-        // A gate that is newer than this program: better everything as it is than nothing.
+        // From a newer gate: shown as it is.
         Err(_) => Ok(Report::details(value)),
     }
 }

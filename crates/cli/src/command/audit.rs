@@ -1,4 +1,4 @@
-//! `toolgate audit`: reading the log, proving things from it, taking it away, and verifying it without the gate.
+//! `toolgate audit`: reading, proving, exporting and verifying the audit log.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -37,73 +37,72 @@ pub(crate) enum Action {
     /// List events, oldest first
     #[command(after_help = "Example:\n  toolgate audit events --type grant.revoked --since 2026-01-01T00:00:00Z")]
     Events(Box<Events>),
-    /// Show the newest signed head of the log, and the key that verifies it
+    /// Show the newest signed head of the log, and the public key
     #[command(after_help = "Example:\n  toolgate audit head --json")]
     Head,
-    /// Prove that an event is in the log, or that an earlier log is the beginning of a later one
+    /// Fetch a proof that an event is in the log, or that an earlier log is a prefix of a later one
     #[command(
         after_help = "Example:\n  toolgate audit proof --sequence 17\n  toolgate audit proof --first 100 --second 200"
     )]
     Proof {
-        /// The event to prove
+        /// Sequence of the event
         #[arg(long, value_name = "N", conflicts_with_all = ["first", "second"], required_unless_present = "first")]
         sequence: Option<u64>,
-        /// In the log of this size; the newest unless said otherwise
+        /// Size of the log [default: the newest]
         #[arg(long, value_name = "N", requires = "sequence")]
         size: Option<u64>,
-        /// The size of the earlier log
+        /// Size of the earlier log
         #[arg(long, value_name = "N")]
         first: Option<u64>,
-        /// The size of the later log; the newest unless said otherwise
+        /// Size of the later log [default: the newest]
         #[arg(long, value_name = "N", requires = "first")]
         second: Option<u64>,
     },
-    /// Write the log: to be verified offline, or line by line for a SIEM
+    /// Export the log: for offline verification, or as lines for a SIEM
     ///
-    /// The verifiable export is the whole log with its proofs. The other formats are one line of JSON for each event, and
-    /// can go on where an earlier export ended, and wait for more.
+    /// The verifiable export is the whole log with its proofs. The other formats are one line of JSON per event; they can
+    /// continue an earlier export and follow the log.
     #[command(
         after_help = "Example:\n  toolgate audit export -o audit.jsonl\n  toolgate audit export --format ocsf --follow --state siem.state"
     )]
     Export(Box<Export>),
-    /// Verify an export, without any gate
+    /// Verify an export, without a gate
     ///
-    /// Finds any changed, removed, reordered or inserted event and names the first bad one. The public key must come from
-    /// somewhere else than the export: note it from `toolgate audit head` when the gate is set up.
+    /// Detects changed, removed, reordered and inserted events, and reports the first one. The public key must not come from
+    /// the export: save it from `toolgate audit head` when the gate is set up.
     #[command(
         after_help = "Example:\n  toolgate audit verify audit.jsonl --public-key toolgate+1a2b3c4d+AbCd...\n  toolgate audit verify audit.jsonl --public-key audit.pub"
     )]
     Verify {
-        /// The export, or - for standard input
+        /// Export file, or - for standard input
         file: PathBuf,
-        /// The key that signs the log, or a file that holds it
+        /// Public key of the log, or a file that contains it
         #[arg(long, value_name = "KEY|FILE")]
         public_key: String,
     },
 }
 
-/// Which events.
 #[derive(Args)]
 pub(crate) struct Events {
-    /// Of this type
+    /// Only events of this type
     #[arg(long, value_name = "TYPE")]
     r#type: Option<String>,
-    /// Done by this principal
+    /// Only events caused by this principal
     #[arg(long, value_name = "ID")]
     actor: Option<String>,
-    /// About this agent
+    /// Only events about this agent
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Of this intent
+    /// Only events of this intent
     #[arg(long, value_name = "ID")]
     intent: Option<String>,
-    /// Of this task
+    /// Only events of this task
     #[arg(long, value_name = "ID")]
     task: Option<String>,
-    /// Not before this time, or not longer ago, as 7d or 12h
+    /// Only events since this time, or since a duration ago, such as 7d or 12h
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     since: Option<Since>,
-    /// Before this time, or longer ago
+    /// Only events before this time, or before a duration ago
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     until: Option<Since>,
     #[command(flatten)]
@@ -111,7 +110,6 @@ pub(crate) struct Events {
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         match self {
             Self::Verify { file, public_key } => verify_export(&file, &public_key),
@@ -154,7 +152,7 @@ impl Events {
     }
 }
 
-/// The checkpoint is text of several lines, and shown as such.
+/// The checkpoint has several lines.
 fn head(head: &LogHead) -> Report {
     let mut members = json!(head);
     if let Some(members) = members.as_object_mut() {
@@ -173,7 +171,7 @@ fn verify_export(file: &Path, public_key: &str) -> Result<Report, Failure> {
     };
     let verified = verify(BufReader::new(reader), &key).map_err(|error| Failure::NotVerified(Box::new(error)))?;
     let text = format!(
-        "Verified: these are all {} events of tenant {} up to {}, unchanged and in order.\nRoot hash:  {}\nSigned by:  {key}",
+        "Verified: all {} events of tenant {} up to {} are present, unchanged and in order.\nRoot hash:  {}\nSigned by:  {key}",
         verified.size, verified.tenant, verified.time, verified.root
     );
     let value = json!({
@@ -187,7 +185,7 @@ fn verify_export(file: &Path, public_key: &str) -> Result<Report, Failure> {
     Ok(Report::new(value, text))
 }
 
-/// The key itself, or the name of a file that holds it.
+/// A key, or a file that contains it.
 fn read_public_key(given: &str) -> Result<PublicKey, Failure> {
     let not_a_key = match PublicKey::parse(given) {
         Ok(key) => return Ok(key),

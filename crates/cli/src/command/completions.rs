@@ -1,4 +1,4 @@
-//! `toolgate completions`: completions for shells.
+//! `toolgate completions`.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -7,20 +7,20 @@ use serde_json::Value;
 use super::{CommandLine, Failure};
 use crate::output::Report;
 
-/// Print completions for a shell
+/// Print a completion script
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate")]
 pub(crate) struct Completions {
-    /// Which shell
+    /// The shell
     shell: Shell,
 }
 
 impl Completions {
-    /// Makes the script.
     pub(crate) fn run(self) -> Result<Report, Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut CommandLine::command(), "toolgate", &mut script);
-        let script = String::from_utf8(script).map_err(|_| Failure::Said("the completions are not text".to_owned()))?;
+        let script =
+            String::from_utf8(script).map_err(|_| Failure::Said("the completion script is not UTF-8".to_owned()))?;
         Ok(Report::new(Value::Null, script))
     }
 }

@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 
 use super::serve::ServeFlags;
 
-/// Check the configuration, or print an example of it
+/// Check the configuration, or print an example
 #[derive(Args)]
 pub struct Config {
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long, global = true)]
     pub json: bool,
     #[command(subcommand)]
@@ -16,10 +16,10 @@ pub struct Config {
 
 #[derive(Subcommand)]
 pub enum ConfigAction {
-    /// Validate the configuration and show what holds, and where it comes from
+    /// Validate the configuration, and show each value and its origin
     #[command(after_help = "Example:\n  toolgate config check --config /etc/toolgate/toolgate.toml")]
     Check(Box<ServeFlags>),
-    /// Print the configuration file with every key, commented
+    /// Print a configuration file with all keys, commented
     #[command(after_help = "Example:\n  toolgate config example > ~/.config/toolgate/toolgate.toml")]
     Example,
 }

@@ -1,5 +1,4 @@
-//! `toolgate connect`: writes the settings that make a coding agent ask the gate before it uses a tool, after showing
-//! what changes in them, and takes them out again.
+//! `toolgate connect`: adds the hook to the settings of a coding agent, after showing the change, and removes it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -23,14 +22,13 @@ mod settings;
 mod tests;
 mod wiring;
 
-/// The longest settings that are read.
 const LENGTH_LIMIT: u64 = 1024 * 1024;
 
-/// Make a coding agent ask the gate before it uses a tool
+/// Connect a coding agent, so that the gate decides its tool calls
 ///
-/// Adds `toolgate hook` to the client's settings, after showing what changes and asking; everything else in the file stays
-/// as it is. The hook asks the gate that you are logged in to, with the same login, which is tried first: choose that of an
-/// agent with --profile, for whoever can decide approvals should not be whom the agent runs as.
+/// Shows the change, asks for confirmation, and adds `toolgate hook` to the settings of the client; the rest of the file is
+/// not changed. The hook uses your gate and login, which are tested first. Use the login of an agent with --profile: the
+/// coding agent should not run as a principal that can decide approvals.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  toolgate connect claude-code --user --profile agent\n  toolgate connect cursor --project .\n  toolgate connect claude-code --user --remove"
@@ -38,41 +36,40 @@ const LENGTH_LIMIT: u64 = 1024 * 1024;
 pub(crate) struct Connect {
     #[command(flatten)]
     pub(crate) connection: Connection,
-    /// Which client
+    /// The client
     client: HookClient,
-    /// Only in the project in this directory
+    /// Only for the project in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "user")]
     project: Option<PathBuf>,
-    /// In all projects of this user, which is what happens without --project
+    /// For all projects of this user (the default)
     #[arg(long)]
     user: bool,
-    /// Take the hook out again
+    /// Remove the hook
     #[arg(long)]
     remove: bool,
-    /// The agent that the hook asks for, where the key is not its own
+    /// Agent of the calls, if the key belongs to another principal
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
 
-/// What is to be written.
 struct Change {
     file: PathBuf,
-    /// What the file holds; `None` where there is none.
+    /// `None` if the file does not exist.
     old: Option<String>,
-    /// What it is to hold; `None` where it is to go.
+    /// `None` if the file is to be removed.
     new: Option<String>,
 }
 
 impl Connect {
-    /// Tries the key, shows, asks, writes.
     pub(crate) async fn run(&self) -> Result<Report, Failure> {
         let target = if self.remove { Target::default() } else { self.target().await? };
-        let program = std::env::current_exe().map_err(|error| Failure::io("where this program is", error))?;
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::io("could not determine the path of this program", error))?;
         let program =
-            program.to_str().ok_or_else(|| Failure::Said("the path of this program is not UTF-8".to_owned()))?;
+            program.to_str().ok_or_else(|| Failure::Said("the path of this program is not valid UTF-8".to_owned()))?;
         let wiring = Wiring::new(self.client, program, &target);
         let place = match &self.project {
             Some(directory) => {
@@ -82,18 +79,18 @@ impl Connect {
             None => Place::User,
         };
         let file = wiring.file(&place, |name| std::env::var_os(name));
-        let file = file.ok_or_else(|| Failure::Said("HOME is not set; say --project DIR".to_owned()))?;
+        let file = file.ok_or_else(|| Failure::Said("HOME is not set; pass --project DIR".to_owned()))?;
         let change = Change::plan(file, &wiring, self.remove)?;
         let (name, file) = (self.client.name(), clean(&change.file.display().to_string()));
         if change.old == change.new {
-            let state = if self.remove { "does not have the hook" } else { "has the hook already" };
+            let state = if self.remove { "does not have the hook" } else { "already has the hook" };
             let value =
                 json!({"client": name, "file": file, "changed": false, "url": target.url, "profile": target.profile});
             return Ok(Report::new(value, format!("{file} {state}; nothing was changed.")));
         }
         let diff = clean_lines(&change.diff());
         output::say(&diff);
-        let verb = if self.remove { "takes the hook out of" } else { "puts the hook into" };
+        let verb = if self.remove { "removes the hook from" } else { "adds the hook to" };
         prompt::confirm(&format!("this {verb} {file}"), self.yes)?;
         change.write()?;
         let value = json!({
@@ -102,32 +99,32 @@ impl Connect {
         Ok(Report::new(value, self.closing(&wiring, &change, &file)))
     }
 
-    /// The gate that the hook is to ask, with a key that works there.
+    /// The gate and the login of the hook, after testing them.
     async fn target(&self) -> Result<Target, Failure> {
         let access = self.connection.access()?;
         let client = access.client()?;
         let caller = client.to::<Whoami>().send().await.map_err(|error| unusable(error.into()))?;
         let id = caller.id.as_str();
         if !caller.permissions.has(Permission::InvokeTools) {
-            let sentence = format!("{} lacks the permission `tools.invoke`, which a hook needs", clean(id));
+            let sentence = format!("{} does not have the permission `tools.invoke`, which a hook requires", clean(id));
             return Err(unusable(Failure::Said(sentence)));
         }
         if let Some(agent) = self.agent.as_deref().filter(|agent| *agent != id) {
             let found = client.to::<ShowAgent>().named(agent).send().await;
             found.map_err(|error| unusable(error.into()))?;
         }
-        output::say(&format!("The hook asks {} as {}.", clean(&access.url), self.asker(id)));
+        output::say(&format!("The hook uses {} as {}.", clean(&access.url), self.asker(id)));
         if caller.permissions.has(Permission::DecideApprovals) {
             output::say(&format!(
-                "toolgate: warning: {} may also decide approvals; save an agent's key with `toolgate login --profile agent`, \
-                 and say --profile agent here",
+                "toolgate: warning: {} can also decide approvals; save the key of an agent with `toolgate login --profile \
+                 agent`, and pass --profile agent",
                 clean(id)
             ));
         }
         if access.profile.is_none() {
             output::say(
-                "toolgate: warning: the key is that of the environment, which the hook must have too; clients may keep it from \
-                 their hooks, so save it with `toolgate login`, and say --profile here",
+                "toolgate: warning: the key is from the environment, which clients may not pass to their hooks; save it with \
+                 `toolgate login`, and pass --profile",
             );
         }
         Ok(Target { url: Some(access.url), profile: access.profile, agent: self.agent.clone() })
@@ -142,12 +139,12 @@ impl Connect {
 
     fn closing(&self, wiring: &Wiring, change: &Change, file: &str) -> String {
         if self.remove {
-            return format!("{file} no longer has the hook: {} decides by itself again.", self.client.name());
+            return format!("{file} no longer has the hook: {} decides its calls itself.", self.client.name());
         }
-        let mut text = format!("{file} has the hook now. {}", wiring.next_step());
+        let mut text = format!("{file} now has the hook. {}", wiring.next_step());
         let settings = change.new.as_deref().and_then(|text| settings::checked(text).ok());
         if let Some(switch) = settings.and_then(|settings| wiring.switched_off(&settings)) {
-            text.push_str(&format!("\nWarning: `{switch}` in this file keeps the client from running any hook."));
+            text.push_str(&format!("\nWarning: `{switch}` in this file disables all hooks of the client."));
         }
         text
     }
@@ -164,16 +161,15 @@ fn unusable(failure: Failure) -> Failure {
 }
 
 impl Change {
-    /// What has to change in this file.
     fn plan(file: PathBuf, wiring: &Wiring, remove: bool) -> Result<Self, Failure> {
-        // The file behind a link is changed, and not the link.
+        // A link is followed.
         let file = file.canonicalize().unwrap_or(file);
         let old = read(&file)?;
         let text = old.as_deref().unwrap_or_default();
         let new =
             if remove { settings::disconnected(text, wiring) } else { settings::connected(text, wiring).map(Some) };
-        let new = new.map_err(|error| Failure::Said(format!("{} is left alone: {error}", file.display())))?;
-        // Nothing to take out of a file that is not there.
+        let new = new.map_err(|error| Failure::Said(format!("{} was not changed: {error}", file.display())))?;
+        // A missing file has no hook.
         let new = if remove && old.is_none() { None } else { new };
         Ok(Self { file, old, new })
     }
@@ -185,10 +181,10 @@ impl Change {
         diff::unified(&name_of(&self.old), &text_of(&self.old), &name_of(&self.new), &text_of(&self.new))
     }
 
-    /// Writes it, all or nothing, unless the file is no longer what was shown.
+    /// Writes the file atomically, unless it has changed since the diff was shown.
     fn write(&self) -> Result<(), Failure> {
         if read(&self.file)? != self.old {
-            return Err(Failure::Said(format!("{} was changed meanwhile; try again", self.file.display())));
+            return Err(Failure::Said(format!("{} has changed in the meantime; try again", self.file.display())));
         }
         let failed = |error| Failure::io(self.file.display().to_string(), error);
         match &self.new {
@@ -198,11 +194,11 @@ impl Change {
     }
 }
 
-/// The text of the file; `None` where there is none.
+/// `None` if the file does not exist.
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     let failed = |error| Failure::io(path.display().to_string(), error);
-    let unfit = || Failure::Said(format!("{} is not a small text file; look at what is there", path.display()));
-    // Looked at before it is opened: opening a named pipe would wait for ever.
+    let unfit = || Failure::Said(format!("{} is not a small text file; check the file", path.display()));
+    // Checked before it is opened: opening a named pipe would block.
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() || metadata.len() > LENGTH_LIMIT => return Err(unfit()),
         Ok(_) => {}
@@ -214,7 +210,7 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     String::from_utf8(bytes).map(Some).map_err(|_| unfit())
 }
 
-/// Writes the file beside its place and moves it there, with the permissions of the one before.
+/// Writes a temporary file with the permissions of the previous file, and renames it.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;

@@ -1,5 +1,4 @@
-//! Which gate a command speaks to, and with which key: what the command line says, then the environment, then what
-//! `toolgate login` saved.
+//! Selects the gate and the key of a command: from its arguments, then the environment, then the saved logins.
 
 use std::path::PathBuf;
 
@@ -15,31 +14,28 @@ use crate::output;
 #[cfg(test)]
 mod tests;
 
-/// The gate to speak to, and for whom to write the response.
+/// The options of every command that is a client of a gate.
 #[derive(Args, Default)]
 pub(crate) struct Connection {
-    /// The URL of the gate [env: TOOLGATE_URL] [default: that of the login, or http://127.0.0.1:7300]
+    /// URL of the gate [env: TOOLGATE_URL] [default: URL of the login, or http://127.0.0.1:7300]
     #[arg(long, global = true)]
     pub(crate) url: Option<String>,
-    /// The saved login to use [env: TOOLGATE_PROFILE] [default: the current one, see `toolgate profile list`]
+    /// Saved login to use [env: TOOLGATE_PROFILE] [default: the current one, see `toolgate profile list`]
     #[arg(long, global = true, value_name = "NAME", value_parser = logins::parse_name)]
     pub(crate) profile: Option<String>,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
 
-/// A gate and the key to show to it.
 pub(crate) struct Access {
-    /// The gate.
     pub(crate) url: String,
-    /// The key.
     pub(crate) key: Secret,
-    /// The name of the login that it is from; `None` for a key of the environment.
+    /// The login that the key is from; `None` for a key from the environment.
     pub(crate) profile: Option<String>,
 }
 
-/// What the environment says.
+/// The variables of the environment.
 #[derive(Default)]
 struct Surroundings {
     url: Option<String>,
@@ -48,17 +44,15 @@ struct Surroundings {
 }
 
 impl Connection {
-    /// A client with the key that the environment or a login gives.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         self.access()?.client()
     }
 
-    /// The gate and the key.
     pub(crate) fn access(&self) -> Result<Access, Failure> {
         self.choose(Surroundings::of_process()?, saved)
     }
 
-    /// The gate alone, which needs no key.
+    /// The URL of the gate, for a command that needs no key.
     pub(crate) fn gate(&self) -> Result<String, Failure> {
         let surroundings = Surroundings::of_process()?;
         let profile = self.profile.as_ref().or(surroundings.profile.as_ref());
@@ -67,7 +61,7 @@ impl Connection {
         }
         let logins = saved()?;
         let named = |name: &String| logins.named(name).map(|profile| profile.url.clone());
-        // A profile that is about to be saved has no gate yet.
+        // A profile that is about to be saved has no URL yet.
         match self.profile.as_ref().and_then(named).or(surroundings.url).or_else(|| profile.and_then(named)) {
             Some(url) => Ok(client::checked_url(&url)?),
             None => Ok(logins.current().map_or(DEFAULT_URL, |profile| &profile.url).to_owned()),
@@ -112,10 +106,10 @@ impl Connection {
             (Some(current), _) => Ok(current.into()),
             (None, [only]) => Ok((*only).into()),
             (None, []) => Err(Failure::Said(format!(
-                "there is no key to show to {url}: set TOOLGATE_TOKEN, or save one with `toolgate login --url {url}`"
+                "no key for {url}: set TOOLGATE_TOKEN, or save a login with `toolgate login --url {url}`"
             ))),
             (None, several) => Err(Failure::Said(format!(
-                "there are several logins for {url}; choose one with --profile: {}",
+                "several logins for {url}; select one with --profile: {}",
                 names(several.iter().copied())
             ))),
         }
@@ -123,10 +117,9 @@ impl Connection {
 }
 
 impl Access {
-    /// A client of that gate with that key.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         if client::is_exposed(&self.url) {
-            output::say(&format!("toolgate: warning: the key travels to {} without TLS", output::clean(&self.url)));
+            output::say(&format!("toolgate: warning: the key is sent to {} without TLS", output::clean(&self.url)));
         }
         Ok(Client::new(&self.url, &self.key)?)
     }
@@ -156,27 +149,27 @@ impl Surroundings {
     }
 }
 
-/// The variables that may hold a key, the first one first.
+/// The variables that can contain a key, in order of precedence.
 pub(crate) const KEY_VARIABLES: [&str; 2] = ["TOOLGATE_TOKEN", "TOOLGATE_ADMIN_TOKEN"];
 
-/// Where logins are kept; `None` for a user without a home.
+/// The file of the saved logins; `None` without a home directory.
 pub(crate) fn logins_file() -> Option<PathBuf> {
     Some(Environment::of_process().configuration_home()?.join(logins::FILE_NAME))
 }
 
-/// The names of logins, for a message.
 pub(crate) fn names<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String {
     profiles.into_iter().map(|profile| output::clean(&profile.name)).collect::<Vec<_>>().join(", ")
 }
 
-/// No profile has this name.
 pub(crate) fn unknown_profile(logins: &Logins, name: &str) -> Failure {
     let name = output::clean(name);
     Failure::Said(match names(logins.profiles()) {
         none if none.is_empty() => {
-            format!("there is no profile {name}: save it with `toolgate login --profile {name}`")
+            format!("no profile {name}; create it with `toolgate login --profile {name}`")
         }
-        known => format!("there is no profile {name}; there are: {known}; `toolgate login --profile {name}` saves one"),
+        known => {
+            format!("no profile {name}; known profiles: {known}; create it with `toolgate login --profile {name}`")
+        }
     })
 }
 
@@ -184,12 +177,12 @@ fn saved() -> Result<Logins, Failure> {
     Ok(logins_file().map_or_else(|| Ok(Logins::default()), |path| Logins::read(&path))?)
 }
 
-/// The login of this name. A key is shown only to the gate that it was saved for.
+/// The login of this name. A key is sent only to the gate that it was saved for.
 fn named(logins: &Logins, name: &str, url: Option<&str>, source: &str) -> Result<Access, Failure> {
     let profile = logins.named(name).ok_or_else(|| unknown_profile(logins, name))?;
     match url {
         Some(url) if url != profile.url => Err(Failure::Usage(format!(
-            "the profile {} is for {}, and {source} says {url}; leave one of them out",
+            "profile {} is for {}, but {source} is {url}; remove one of them",
             output::clean(name),
             profile.url
         ))),
@@ -200,12 +193,12 @@ fn named(logins: &Logins, name: &str, url: Option<&str>, source: &str) -> Result
 fn no_login(logins: &Logins) -> Failure {
     Failure::Said(match names(logins.profiles()) {
         none if none.is_empty() => {
-            format!("there is no key to show to {DEFAULT_URL}: set TOOLGATE_TOKEN, or save one with `toolgate login`")
+            format!("no key for {DEFAULT_URL}: set TOOLGATE_TOKEN, or save a login with `toolgate login`")
         }
-        known => format!("no login is chosen: choose one with --profile or `toolgate profile use NAME`: {known}"),
+        known => format!("no current login; select one with --profile or `toolgate profile use NAME`: {known}"),
     })
 }
 
 fn not_text(variable: &str) -> Failure {
-    Failure::Said(format!("{variable} is not UTF-8 text"))
+    Failure::Said(format!("{variable} is not valid UTF-8"))
 }

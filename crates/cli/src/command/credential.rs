@@ -1,4 +1,4 @@
-//! `toolgate credential`: sealed credentials. Their secrets come from a prompt or from standard input, and never back.
+//! `toolgate credential`. Secrets are read from a prompt or standard input, and never shown.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub(crate) struct Credential {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Add a credential to a vault; its secrets are asked for, or read from standard input
+    /// Add a credential to a vault; prompts for its secrets, or reads them from standard input
     #[command(
         after_help = "Example:\n  toolgate credential add VAULT stripe 'Stripe live key' --auth-type api_key --scope charges.read < key.txt\n  echo '{\"username\": \"ann\", \"password\": \"...\"}' | \\\n    toolgate credential add VAULT wiki Wiki --auth-type basic_auth --material-stdin"
     )]
@@ -39,91 +39,88 @@ pub(crate) enum Action {
     /// List the credentials of a vault
     #[command(after_help = "Example:\n  toolgate credential list vault_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     List {
-        /// The vault's id
+        /// Vault id
         vault: String,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Show one; never its secrets
+    /// Show a credential, without its secrets
     #[command(after_help = "Example:\n  toolgate credential show cred_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Show {
-        /// Its id
+        /// Credential id
         id: String,
     },
-    /// Replace the secrets of one; its id and grants stay
+    /// Replace the secrets of a credential; its id and grants stay
     #[command(after_help = "Example:\n  toolgate credential rotate cred_01ARZ3NDEKTSV4RRFFQ69G5FAV < new-key.txt")]
     Rotate {
-        /// Its id
+        /// Credential id
         id: String,
         #[command(flatten)]
         secrets: Secrets,
-        /// A file with the new metadata as a JSON object, or - for standard input
+        /// File with the new metadata as a JSON object, or - for standard input
         #[arg(long, value_name = "FILE")]
         metadata: Option<PathBuf>,
-        /// When it ends: a time, a duration from now on, as 90d, or never; without this that stays as it is
+        /// Expiry: a time, a duration such as 90d, or never [default: unchanged]
         #[arg(long, value_name = "TIME", value_parser = Expiry::parse)]
         expires: Option<Expiry>,
     },
-    /// Revoke one for good; its secrets are destroyed and its grants revoked
+    /// Revoke a credential permanently; its secrets are destroyed and its grants revoked
     #[command(
         after_help = "Example:\n  toolgate credential revoke cred_01ARZ3NDEKTSV4RRFFQ69G5FAV --reason leaked --yes"
     )]
     Revoke {
-        /// Its id
+        /// Credential id
         id: String,
-        /// Why, for the log
+        /// Reason, for the audit log
         #[arg(long)]
         reason: Option<String>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Check that the sealed secrets of one still open; they are not shown
+    /// Check that the secrets of a credential can be unsealed; they are not shown
     #[command(after_help = "Example:\n  toolgate credential verify cred_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Verify {
-        /// Its id
+        /// Credential id
         id: String,
     },
 }
 
-/// A credential to be added.
 #[derive(Args)]
 pub(crate) struct Add {
-    /// The vault's id
+    /// Vault id
     vault: String,
-    /// The service that it opens
+    /// Service that it is for
     service: String,
-    /// What people call it
+    /// Label for people
     label: String,
-    /// How it authenticates
+    /// Type of authentication
     #[arg(long, default_value = "api_key", value_name = "TYPE", value_parser = auth_types())]
     auth_type: String,
-    /// What it can do at the service; may be repeated
+    /// Scope that it has at the service; may be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
-    /// A file with what else is known, as a JSON object, or - for standard input
+    /// File with metadata as a JSON object, or - for standard input
     #[arg(long, value_name = "FILE")]
     metadata: Option<PathBuf>,
-    /// When it ends: a time, or a duration from now on, as 90d; without this it does not
+    /// Expiry: a time, or a duration such as 90d [default: never]
     #[arg(long, value_name = "TIME", value_parser = Expiry::parse_end)]
     expires: Option<Expiry>,
     #[command(flatten)]
     secrets: Secrets,
 }
 
-/// How the secrets are handed over.
 #[derive(Args)]
 pub(crate) struct Secrets {
     /// Read the secrets from standard input, as a JSON object of fields
     #[arg(long)]
     material_stdin: bool,
-    /// Leave the secrets for a later rotation, or to the metadata
+    /// Add it without secrets, for a later rotation or if the metadata contains them
     #[arg(long, conflicts_with = "material_stdin")]
     no_material: bool,
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
@@ -149,21 +146,18 @@ impl Action {
             Self::Rotate { id, secrets, metadata, expires } => rotate(&client, &id, secrets, metadata, expires).await,
             Self::Revoke { id, reason, yes } => {
                 prompt::confirm(
-                    &format!("this revokes {id} for good, destroys its secrets and revokes its grants"),
+                    &format!("this permanently revokes {id}, destroys its secrets and revokes its grants"),
                     yes,
                 )?;
                 let body = Reason { reason: typed_option("reason", reason)? };
                 let revoked = client.to::<RevokeCredential>().named(&id).body(&body).send().await?;
-                let text = format!(
-                    "{} was revoked, and {} grants with it.",
-                    revoked.credential_id, revoked.affected_grants_count
-                );
+                let text = format!("{} revoked, with {} grants.", revoked.credential_id, revoked.affected_grants_count);
                 Ok(Report::new(revoked, text))
             }
             Self::Verify { id } => {
                 let verified = client.to::<VerifyCredential>().named(&id).send().await?;
                 let text = format!(
-                    "{} is {}; its material, version {}, is {}.",
+                    "{} is {}; its material (version {}) is {}.",
                     verified.credential_id,
                     plain(&json!(verified.status)),
                     verified.version,
@@ -193,13 +187,13 @@ impl Add {
         let credential = request.secret_body(body_with(&body, &material)).send().await?;
         typos::warn_of_service(client, &self.service).await;
         typos::warn_of_mistyped_scopes(client, &self.service, &self.scopes).await;
-        let text = format!("Credential {} was added.", credential.id);
+        let text = format!("Credential {} added.", credential.id);
         Ok(Report::new(credential, text))
     }
 }
 
 impl Secrets {
-    /// The metadata and the material, of which only one can come from standard input.
+    /// Reads metadata and material, of which only one can come from standard input.
     fn read(
         &self,
         auth_type: AuthType,
@@ -207,7 +201,7 @@ impl Secrets {
     ) -> Result<(Option<Map<String, Value>>, Material), Failure> {
         let metadata_on_stdin = metadata.as_ref().is_some_and(|path| path.as_os_str() == "-");
         if metadata_on_stdin && !self.no_material {
-            let sentence = "standard input cannot hold both the metadata and the secrets; put the metadata into a file";
+            let sentence = "standard input cannot contain both metadata and secrets; put the metadata into a file";
             return Err(Failure::Usage(sentence.to_owned()));
         }
         let metadata = metadata.as_ref().map(read_object).transpose()?;
@@ -232,11 +226,11 @@ async fn rotate(
     };
     let request = client.to::<RotateCredential>().named(id).secret_body(body_with(&body, &material));
     let credential = request.send().await?;
-    let text = format!("{} was rotated: version {}.", credential.id, credential.version);
+    let text = format!("{} rotated to version {}.", credential.id, credential.version);
     Ok(Report::new(credential, text))
 }
 
-/// Without the second name of the metadata, which is there for a client that knows no other.
+/// Removes the copy of the metadata that exists for the Python client of OpenIntent.
 fn shown(mut credential: Value) -> Value {
     if let Value::Object(members) = &mut credential {
         members.remove("credential_metadata");
@@ -245,7 +239,7 @@ fn shown(mut credential: Value) -> Value {
 }
 
 fn parsed(text: &str) -> Result<AuthType, Failure> {
-    AuthType::parse(text).ok_or_else(|| Failure::Said(format!("the auth type `{text}` is not known")))
+    AuthType::parse(text).ok_or_else(|| Failure::Said(format!("unknown auth type `{text}`")))
 }
 
 pub(super) fn auth_types() -> clap::builder::PossibleValuesParser {

@@ -2,15 +2,14 @@
 
 use clap::Args;
 
-/// See what the gate does, in a minute and leaving nothing behind
+/// Show what the gate does in one minute, without leaving anything behind
 ///
-/// Starts a gate on a temporary store and a small payments service, both on loopback, and walks through an allowed call,
-/// refusals, a rate limit, a delegation and its end, and the proof of the log. Fails where anything goes differently than
-/// told.
+/// Starts a gate on a temporary ledger and a small payments service, both on loopback, and shows an allowed call, refusals, a
+/// rate limit, a delegation and its revocation, and the verification of the log. Fails if a result is not as expected.
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate demo --keep")]
 pub struct Demo {
-    /// Leave both running afterwards, with their addresses and keys shown, until Ctrl-C
+    /// Keep both running until Ctrl-C, and print their addresses and keys
     #[arg(long)]
     pub keep: bool,
 }

@@ -1,4 +1,4 @@
-//! The difference between two texts, line by line.
+//! Line differences between two texts.
 
 use std::time::Duration;
 
@@ -7,10 +7,9 @@ use similar::{ChangeTag, TextDiff};
 /// Unchanged lines shown around the changes.
 const CONTEXT: usize = 3;
 
-/// After this time the smallest difference is no longer searched for: texts can be made to take hours.
+/// After this time the difference may be larger than necessary: some texts would take hours.
 const TIMEOUT: Duration = Duration::from_millis(200);
 
-/// A line of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<'a> {
     Same(&'a str),
@@ -18,13 +17,13 @@ pub enum Change<'a> {
     New(&'a str),
 }
 
-/// The difference in the unified format, empty where there is none. The names stand in its first two lines.
+/// The difference in unified format with both names; empty if there is none.
 pub fn unified(old_name: &str, old: &str, new_name: &str, new: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     compare(&old, &new).unified_diff().context_radius(CONTEXT).header(old_name, new_name).to_string()
 }
 
-/// All lines of both texts in order: nothing is left out of what an approver decides about.
+/// All lines of both texts in order. Nothing is omitted, because an approver decides on it.
 pub fn all_lines<'a>(old: &'a str, new: &'a str) -> Vec<Change<'a>> {
     let (old, new): (Vec<_>, Vec<_>) = (old.split('\n').collect(), new.split('\n').collect());
     let diff = compare(&old, &new);

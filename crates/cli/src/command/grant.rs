@@ -1,4 +1,4 @@
-//! `toolgate grant`: who may use which credential, and what was passed on to whom.
+//! `toolgate grant`: grants and delegation.
 
 use std::path::PathBuf;
 
@@ -31,27 +31,27 @@ pub(crate) struct Grant {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Let an agent use a credential
+    /// Create a grant: let an agent use a credential
     #[command(
         after_help = "Example:\n  toolgate grant create billing-agent CREDENTIAL --scope charges.create \\\n    --constraint max_invocations_per_hour=100 --constraint amount_max=5000 --delegatable --depth 1"
     )]
     Create {
-        /// The agent
+        /// Agent id
         agent: String,
-        /// The credential's id
+        /// Credential id
         credential: String,
-        /// In whose name it is given; yours unless said otherwise
+        /// Principal that creates it [default: you]
         #[arg(long, value_name = "ID")]
         granted_by: Option<String>,
         #[command(flatten)]
         terms: Box<Terms>,
     },
-    /// Pass a grant on to another agent, within its own bounds
+    /// Delegate a grant, or part of it, to another agent
     #[command(after_help = "Example:\n  toolgate grant delegate GRANT helper-agent --scope charges.read --expires 8h")]
     Delegate {
-        /// The grant to pass on
+        /// Id of the grant to delegate
         id: String,
-        /// The agent that gets it
+        /// Agent that receives it
         agent: String,
         #[command(flatten)]
         terms: Box<Terms>,
@@ -59,99 +59,97 @@ pub(crate) enum Action {
     /// List grants
     #[command(after_help = "Example:\n  toolgate grant list --agent billing-agent --status active")]
     List(Box<List>),
-    /// Show one, with what it allows in effect and where it comes from
+    /// Show a grant, with its effective authority and its lineage
     #[command(after_help = "Example:\n  toolgate grant show grant_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Show {
-        /// Its id
+        /// Grant id
         id: String,
     },
-    /// Draw what was delegated from one
+    /// Show the tree of grants that were delegated from a grant
     #[command(after_help = "Example:\n  toolgate grant tree grant_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Tree {
-        /// Its id
+        /// Grant id
         id: String,
     },
-    /// Pause one; what was delegated from it cannot be used either
+    /// Suspend a grant; grants delegated from it cannot be used either
     #[command(
         after_help = "Example:\n  toolgate grant suspend grant_01ARZ3NDEKTSV4RRFFQ69G5FAV --reason 'under review'"
     )]
     Suspend {
-        /// Its id
+        /// Grant id
         id: String,
-        /// Why, for the log
+        /// Reason, for the audit log
         #[arg(long)]
         reason: Option<String>,
     },
-    /// End the pause of one
+    /// Resume a suspended grant
     #[command(after_help = "Example:\n  toolgate grant resume grant_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Resume {
-        /// Its id
+        /// Grant id
         id: String,
     },
-    /// Take one back for good, with everything that was delegated from it
+    /// Revoke a grant permanently, with all grants delegated from it
     #[command(
         after_help = "Example:\n  toolgate grant revoke grant_01ARZ3NDEKTSV4RRFFQ69G5FAV --reason 'contract ended'"
     )]
     Revoke {
-        /// Its id
+        /// Grant id
         id: String,
-        /// Why, for the log
+        /// Reason, for the audit log
         #[arg(long)]
         reason: Option<String>,
     },
 }
 
-/// What a grant allows.
 #[derive(Args)]
 pub(crate) struct Terms {
-    /// A scope of the credential; may be repeated
+    /// Scope of the credential; may be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
-    /// A constraint; may be repeated
+    /// Constraint; may be repeated
     #[arg(long = "constraint", value_name = "NAME=JSON", value_parser = parse_constraint)]
     constraints: Vec<(String, Value)>,
-    /// A file with constraints as a JSON object, or - for standard input
+    /// File with constraints as a JSON object, or - for standard input
     #[arg(long = "constraints", value_name = "FILE")]
     constraints_file: Option<PathBuf>,
-    /// The intent that it is for
+    /// Only for calls of this intent
     #[arg(long, value_name = "ID")]
     intent: Option<String>,
-    /// The plan that it is for
+    /// Only for calls of this plan
     #[arg(long, value_name = "ID")]
     plan: Option<String>,
-    /// The task that it is for
+    /// Only for calls of this task
     #[arg(long, value_name = "ID")]
     task: Option<String>,
-    /// Let the agent pass it on
+    /// Let the agent delegate it
     #[arg(long)]
     delegatable: bool,
-    /// How many times over it may be passed on: a number, or unlimited
+    /// Levels of delegation: a number, or unlimited
     #[arg(long, value_name = "LEVELS", value_parser = Depth::parse)]
     depth: Option<Depth>,
-    /// When it ends: a time, a duration from now on, as 8h or 7d, or never; without this the gate's default holds
+    /// Expiry: a time, a duration such as 8h or 7d, or never [default: set by the gate]
     #[arg(long, value_name = "TIME", value_parser = Expiry::parse)]
     expires: Option<Expiry>,
 }
 
-/// Which grants.
 #[derive(Args)]
 pub(crate) struct List {
-    /// Of this agent
+    /// Only grants of this agent
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// For this service
+    /// Only grants for this service
     #[arg(long)]
     service: Option<String>,
-    /// Over this credential
+    /// Only grants for this credential
     #[arg(long, value_name = "ID")]
     credential: Option<String>,
-    /// In this state
+    /// Only grants with this status
     #[arg(long, value_parser = ["active", "suspended", "expired", "revoked"])]
     status: Option<String>,
-    /// Given directly, or delegated
+    /// Only grants that were created directly, or delegated
     #[arg(long, value_parser = ["direct", "delegated"])]
     source: Option<String>,
-    /// Delegated from this grant
+    /// Only grants delegated from this grant
     #[arg(long, value_name = "ID")]
     source_grant: Option<String>,
     #[command(flatten)]
@@ -159,7 +157,6 @@ pub(crate) struct List {
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
@@ -214,7 +211,7 @@ impl Action {
             Self::Suspend { id, reason } => {
                 let body = Reason { reason: typed_option("reason", reason)? };
                 let grant = client.to::<SuspendGrant>().named(&id).body(&body).send().await?;
-                let text = format!("{} is suspended, and with it all that was delegated from it.", grant.stated.id);
+                let text = format!("{} suspended, with all grants delegated from it.", grant.stated.id);
                 Ok(Report::new(grant, text))
             }
             Self::Resume { id } => {
@@ -226,7 +223,7 @@ impl Action {
                 let body = Reason { reason: typed_option("reason", reason)? };
                 let revoked = client.to::<RevokeGrant>().named(&id).body(&body).send().await?;
                 let text = format!(
-                    "{} is {}; {} grants were revoked, as of revision {}.",
+                    "{} is {}; {} grants were revoked at revision {}.",
                     revoked.grant_id,
                     revoked.status.as_str(),
                     revoked.revoked_count,
@@ -238,7 +235,6 @@ impl Action {
     }
 }
 
-/// What a new grant allows, as requests carry it.
 struct GrantTerms {
     scopes: ScopeSet,
     constraints: Value,
@@ -307,5 +303,5 @@ impl List {
 
 fn made(grant: &StatedGrant) -> String {
     let end = grant.expires_at.map_or_else(|| "never".to_owned(), |time| format!("at {time}"));
-    format!("Grant {} was made for {}; it ends {end}.", grant.id, grant.agent_id)
+    format!("Grant {} created for {}; expires {end}.", grant.id, grant.agent_id)
 }

@@ -1,5 +1,5 @@
-//! `toolgate hook`: stands in a coding agent's settings as the command that it runs before it uses a tool. Asks the gate
-//! and answers in the client's words. Whatever goes wrong is a no.
+//! `toolgate hook`: the command that coding agents run before they use a tool. Submits the call to the gate and prints the
+//! decision in the format of the client. Every failure is a denial.
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
@@ -18,31 +18,29 @@ use crate::hook::{BLOCKED, HookCall, HookClient, HookInput, HookResponse, Reply}
 #[cfg(test)]
 mod tests;
 
-/// The longest input that is read.
 const INPUT_LIMIT: u64 = 8 * 1024 * 1024;
 
-/// Decide about a tool call of a coding agent, as its hook
+/// Decide a tool call of a coding agent, as its hook
 ///
-/// Reads what the client writes to its hook before it uses a tool, asks the gate, which may ask a person, and answers in
-/// the client's format: yes with exit status 0, no with exit status 2 and the reason. If the gate cannot be asked, or the
-/// input cannot be read, the answer is no. `toolgate connect` writes the settings that make a client run this.
+/// Reads the hook input of the client, submits the call to the gate, which may wait for an approver, and prints the decision
+/// in the format of the client: exit status 0 if the call is allowed, 2 and the reason if it is denied. If the gate cannot be
+/// reached or the input is invalid, the call is denied. `toolgate connect` adds the hook to the settings of a client.
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate hook claude-code < input.json")]
 pub(crate) struct Hook {
     #[command(flatten)]
     connection: Connection,
-    /// Whose hook it is
+    /// The client
     client: HookClient,
-    /// The agent to ask for, where the key is not its own
+    /// Agent of the call, if the key belongs to another principal
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// How long to wait for the decision, as 1h, or a number of seconds; keep it below the timeout in the client's settings
+    /// Timeout for the decision: a duration, or a number of seconds; keep it below the hook timeout of the client
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = timeout)]
     timeout: u64,
 }
 
 impl Hook {
-    /// Reads, asks, answers.
     pub(crate) fn run(self) -> ExitCode {
         let reply = match read_input(&mut io::stdin().lock()) {
             Ok(input) => self.answer(&input),
@@ -76,18 +74,16 @@ fn timeout(text: &str) -> Result<u64, String> {
     valid.then_some(seconds).ok_or_else(|| "it must be from 1s to 1d".to_owned())
 }
 
-/// All of the input, or why it cannot be read.
 fn read_input(source: &mut impl Read) -> Result<Vec<u8>, String> {
     let mut input = Vec::new();
     let read = source.take(INPUT_LIMIT + 1).read_to_end(&mut input);
-    let length = read.map_err(|error| format!("the input of the hook cannot be read: {error}"))?;
+    let length = read.map_err(|error| format!("could not read the hook input: {error}"))?;
     if u64::try_from(length).unwrap_or(u64::MAX) > INPUT_LIMIT {
-        return Err(format!("the input of the hook is longer than {INPUT_LIMIT} bytes; let the agent do it in parts"));
+        return Err(format!("the hook input is longer than {INPUT_LIMIT} bytes; split the call"));
     }
     Ok(input)
 }
 
-/// What the gate is asked.
 fn question(client: HookClient, agent: Option<&str>, call: HookCall) -> Result<ExternalCallRequest, Failure> {
     Ok(ExternalCallRequest {
         tool: format!("{}.{}", client.name(), call.tool),
@@ -104,40 +100,41 @@ fn question(client: HookClient, agent: Option<&str>, call: HookCall) -> Result<E
     })
 }
 
-/// Puts the call to the gate and waits for the decision.
 async fn ask(gate: &Client, question: &ExternalCallRequest) -> HookResponse {
     match gate.to::<AskForExternalCall>().body(question).send_as().await {
         Ok(answer) => understood(&answer),
-        Err(ClientError::BrokenOff { url, reason }) => unanswered(&format!(
-            "the gate at {url} gave no answer: {reason}; look at `toolgate approvals`, and whether the gate still runs"
-        )),
+        Err(ClientError::BrokenOff { url, reason }) => {
+            unanswered(&format!("the gate at {url} did not respond: {reason}; check `toolgate approvals` and the gate"))
+        }
         Err(error) => unanswered(&error.to_string()),
     }
 }
 
-/// INVARIANT: only the very word `allow` lets a call pass.
+/// INVARIANT: only `allow` lets a call pass.
 fn understood(answer: &Value) -> HookResponse {
     let reason = answer.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
     match answer.get("decision").and_then(Value::as_str) {
         Some("allow") => HookResponse { allow: true, reason },
         Some("deny") => HookResponse { allow: false, reason },
-        _ => unanswered("the gate answered neither allow nor deny; run the same version of toolgate here and there"),
+        _ => unanswered(
+            "the decision of the gate is neither allow nor deny; use the same version of toolgate as the gate",
+        ),
     }
 }
 
 fn unanswered(reason: &str) -> HookResponse {
-    HookResponse::deny(format!("Toolgate could not be asked, so the answer is no: {reason}"))
+    HookResponse::deny(format!("denied because Toolgate has no decision: {reason}"))
 }
 
-/// Says it. An answer that cannot be written is a no, since the client would take silence for none.
+/// Prints the decision. If it cannot be written, the call is blocked, because the client would continue without one.
 fn give(reply: &Reply, stdout: &mut impl Write, stderr: &mut impl Write) -> ExitCode {
     let written = writeln!(stdout, "{}", reply.stdout).and_then(|()| stdout.flush());
     let reason = match written {
         Ok(()) if reply.code == 0 => return ExitCode::SUCCESS,
         Ok(()) => reply.stderr.clone(),
-        Err(error) => format!("the answer of the hook cannot be written: {error}"),
+        Err(error) => format!("could not write the decision: {error}"),
     };
-    // The status alone blocks where even this cannot be written.
+    // The exit status blocks the call even if this fails.
     let _ = writeln!(stderr, "{reason}").and_then(|()| stderr.flush());
     ExitCode::from(BLOCKED)
 }

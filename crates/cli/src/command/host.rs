@@ -1,5 +1,5 @@
-//! `toolgate host`: the tool approval protocol on standard input and output, for an application that embeds an agent.
-//! Always a client of a gate: of a running one, or of one that it runs itself for as long as it lives.
+//! `toolgate host`: the tool approval protocol on standard input and output, for an application that embeds an agent. It is a
+//! client of a running gate, or of a gate in this process.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,58 +34,58 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-/// How long threads that wait for the disk or for another process may still take when all else has ended.
+/// The timeout for blocked threads at the end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Speak the tool approval protocol with the application that started it
+/// Run the tool approval protocol for an application that embeds an agent
 ///
-/// Reads commands and writes events, each a line of JSON: the application's agent asks for tools, the application answers
-/// whether they may run. With --url or --profile, or TOOLGATE_URL or TOOLGATE_PROFILE, the tools are those of a running
-/// gate, and the key is TOOLGATE_TOKEN or that of `toolgate login`. Otherwise this process runs a gate of its own on the embedded ledger, with the tools of
-/// the workspace: Read, Glob, Grep, Write, Edit, Bash and AskUserQuestion, limited to the root. When the input ends, what
-/// waits for an answer is denied.
+/// Reads commands and writes events as lines of JSON: the application submits tool calls of its agent and decides their
+/// approvals. With --url or --profile, or TOOLGATE_URL or TOOLGATE_PROFILE, the tools are those of a running gate, and the
+/// key is TOOLGATE_TOKEN or that of the login. Otherwise this process runs its own gate on the embedded ledger, with the
+/// workspace tools Read, Glob, Grep, Write, Edit, Bash and AskUserQuestion, limited to the root. At the end of the input,
+/// pending calls are denied.
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate host --root /home/me/project --hitl-suspend")]
 pub(crate) struct Host {
-    /// The URL of a running gate; without one, this process runs its own
+    /// URL of a running gate; without one, this process runs its own
     #[arg(long, env = "TOOLGATE_URL", group = "running")]
     url: Option<String>,
-    /// The saved login to use, with its gate
+    /// Saved login to use, with its gate
     #[arg(long, env = "TOOLGATE_PROFILE", group = "running", value_name = "NAME", value_parser = logins::parse_name)]
     profile: Option<String>,
-    /// The agent to call tools for, where the key is not its own
+    /// Agent of the calls, if the key belongs to another principal
     #[arg(long, value_name = "ID", requires = "running")]
     agent: Option<String>,
-    /// The directory that the session works in, and that the tools of the workspace are limited to
+    /// Working directory of the session, to which the workspace tools are limited
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
     /// Directory of the embedded ledger (TOOLGATE_DATA)
     #[arg(long, value_name = "DIR", conflicts_with = "running")]
     data: Option<String>,
-    /// Configuration file of its own gate (TOOLGATE_CONFIG)
+    /// Configuration file of the gate in this process (TOOLGATE_CONFIG)
     #[arg(long, value_name = "FILE", conflicts_with = "running")]
     config: Option<PathBuf>,
-    /// The name of the session, to go on with an earlier one
+    /// Name of the session, to continue an earlier one
     #[arg(long, value_name = "NAME", value_parser = session_name)]
     session: Option<SessionName>,
-    /// The mode to begin with: default, auto_edit or force
+    /// Initial mode: default, auto_edit or force
     #[arg(long, value_parser = mode)]
     mode: Option<Mode>,
     /// Let the application raise the mode with set_mode
     #[arg(long)]
     allow_mode_changes: bool,
-    /// Show calls that wait as suspended too, to be resumed by token
+    /// Also report pending calls as suspended, to be resumed by token
     #[arg(long)]
     hitl_suspend: bool,
 }
 
 impl Host {
-    /// Holds the session; the exit status says whether the application took all that it was told.
+    /// The exit status says whether the application read all events.
     pub(crate) fn run(self, local: &impl LocalCommands) -> Result<ExitCode, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::io("the runtime cannot be started", error))?;
+        let runtime = runtime.map_err(|error| Failure::io("could not start the async runtime", error))?;
         let outcome = runtime.block_on(self.hold(local));
-        // A thread that still waits for the application to read must not hold the end up.
+        // A thread that waits for the application to read must not delay the end.
         runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         Ok(ExitCode::from(u8::from(!outcome?)))
     }
@@ -156,7 +156,7 @@ impl Host {
             mode_changes: self.allow_mode_changes,
             suspend: self.hitl_suspend,
         };
-        let commands = input::commands().map_err(|error| Failure::io("standard input cannot be read", error))?;
+        let commands = input::commands().map_err(|error| Failure::io("could not read standard input", error))?;
         let engine = Arc::new(engine);
         // Before the first call can be made.
         let attending = engine.attend().await;
@@ -168,7 +168,7 @@ impl Host {
     }
 }
 
-/// Ready at the second signal: whoever sends one does not want to wait, for an application that does not read, or for a call.
+/// Completes at the second signal, which ends the process without waiting for the application or for calls.
 async fn reported_twice() -> Failure {
     for _ in 0..2 {
         match stop_signals() {
@@ -176,22 +176,21 @@ async fn reported_twice() -> Failure {
             Err(failure) => return failure,
         }
     }
-    Failure::Said("ended by a second signal; calls that were under way are shown as unknown".to_owned())
+    Failure::Said("ended by a second signal; the outcome of calls in flight is unknown".to_owned())
 }
 
-/// The directory by the one path that it has, whatever links lead there.
 fn canonical(root: &Path) -> Result<String, Failure> {
-    let what = || format!("the root {} cannot be used; pass --root with a directory", root.display());
+    let what = || format!("could not open the root {}; pass a directory with --root", root.display());
     let path = root.canonicalize().map_err(|error| Failure::io(what(), error))?;
     match path.into_os_string().into_string() {
         Ok(path) => Ok(path),
         Err(path) => {
-            Err(Failure::Said(format!("the root {} is not UTF-8 text", output::clean(&path.to_string_lossy()))))
+            Err(Failure::Said(format!("the root {} is not valid UTF-8", output::clean(&path.to_string_lossy()))))
         }
     }
 }
 
-/// Begins names and keys of this process that no other process has.
+/// A prefix of names and keys that no other process has.
 fn nonce() -> Result<String, Failure> {
     Ok(format!("{:032x}", u128::from_be_bytes(random()?)))
 }

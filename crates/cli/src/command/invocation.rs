@@ -1,4 +1,4 @@
-//! `toolgate invocation`: the records of calls, carried out or refused.
+//! `toolgate invocation`: records of calls, and detached calls.
 
 use clap::{Args, Subcommand};
 use toolgate_api::detached::{CancelCall, DeleteResult, DetachedPage, DetachedQuery, ListDetachedCalls};
@@ -11,7 +11,7 @@ use super::{Connection, Failure, tool};
 use crate::client::{Client, Outcome};
 use crate::output::Report;
 
-/// Look at the records of calls
+/// Show records of calls, and manage detached calls
 #[derive(Args)]
 pub(crate) struct Invocation {
     #[command(flatten)]
@@ -25,33 +25,33 @@ pub(crate) enum Action {
     /// List calls, newest first
     #[command(after_help = "Example:\n  toolgate invocation list --agent billing --status denied")]
     List(Box<List>),
-    /// Show one
+    /// Show the record of a call
     #[command(after_help = "Example:\n  toolgate invocation show inv_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Show {
-        /// Its id
+        /// Id of the call
         id: String,
     },
-    /// Fetch the result of a detached call, waiting for it where it has not ended
+    /// Fetch the result of a detached call; waits until the call has ended
     ///
-    /// The result is printed, and nothing else on standard output.
+    /// Prints only the result on standard output.
     #[command(after_help = "Example:\n  toolgate invocation result inv_01ARZ3NDEKTSV4RRFFQ69G5FAV | jq .id")]
     Result {
-        /// The id that the call was accepted with
+        /// Id of the call
         id: String,
-        /// Delete the result instead, before its time is over
+        /// Delete the stored result instead
         #[arg(long)]
         delete: bool,
     },
-    /// Cancel a detached call that is not admitted yet
+    /// Cancel a detached call that has not been admitted
     #[command(after_help = "Example:\n  toolgate invocation cancel inv_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Cancel {
-        /// The id that the call was accepted with
+        /// Id of the call
         id: String,
     },
-    /// List detached calls that wait, run, or whose result is kept
+    /// List detached calls that wait, run or have a stored result
     #[command(after_help = "Example:\n  toolgate invocation detached --agent billing")]
     Detached {
-        /// For this agent
+        /// Only calls of this agent
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
         #[command(flatten)]
@@ -59,37 +59,36 @@ pub(crate) enum Action {
     },
 }
 
-/// Which calls.
 #[derive(Args)]
 pub(crate) struct List {
-    /// For this agent
+    /// Only calls of this agent
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Through this grant
+    /// Only calls with this grant
     #[arg(long, value_name = "ID")]
     grant: Option<String>,
-    /// Of this service
+    /// Only calls of this service
     #[arg(long)]
     service: Option<String>,
-    /// Of this tool, named without its service
+    /// Only calls of this tool, without its service
     #[arg(long)]
     tool: Option<String>,
-    /// That ended so
+    /// Only calls with this status
     #[arg(long, value_parser = ["denied", "error", "running", "success", "unknown"])]
     status: Option<String>,
-    /// Of this intent
+    /// Only calls of this intent
     #[arg(long, value_name = "ID")]
     intent: Option<String>,
-    /// Of this task
+    /// Only calls of this task
     #[arg(long, value_name = "ID")]
     task: Option<String>,
-    /// With this idempotency key
+    /// Only the call with this idempotency key
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Not before this time, or not longer ago, as 7d or 12h
+    /// Only calls since this time, or since a duration ago, such as 7d or 12h
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     since: Option<Since>,
-    /// Before this time, or longer ago
+    /// Only calls before this time, or before a duration ago
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     until: Option<Since>,
     #[command(flatten)]
@@ -97,7 +96,6 @@ pub(crate) struct List {
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
@@ -105,11 +103,11 @@ impl Action {
             Self::Show { id } => Ok(Report::details(client.to::<ShowInvocation>().named(&id).send().await?)),
             Self::Result { id, delete: true } => {
                 let deleted = client.to::<DeleteResult>().named(&id).send().await?;
-                Ok(Report::new(deleted, format!("the result of {id} was deleted\n")))
+                Ok(Report::new(deleted, format!("Result of {id} deleted.\n")))
             }
             Self::Result { id, delete: false } => tool::result_of(&client, &id).await,
             Self::Cancel { id } => {
-                let text = format!("{id} was cancelled; nothing was run\n");
+                let text = format!("{id} cancelled; nothing was executed.\n");
                 Ok(match client.to::<CancelCall>().named(&id).begin().await? {
                     Outcome::Completed(cancelled) => Report::new(cancelled, text),
                     Outcome::Detached(call) => Report::new(call, text),

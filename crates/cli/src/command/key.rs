@@ -1,4 +1,4 @@
-//! `toolgate key`: the keys of agents, users and services.
+//! `toolgate key`: keys of agents, users and services.
 
 use clap::{Args, Subcommand};
 use toolgate_api::agents::{CreateKey, KeyRequest, ListKeys, RevokeKey};
@@ -9,7 +9,7 @@ use super::values::{Expiry, typed, typed_option};
 use super::{Connection, Failure, typos};
 use crate::output::{Report, clean, table_of};
 
-/// Make, list and revoke keys
+/// Create, list and revoke keys
 #[derive(Args)]
 pub(crate) struct Key {
     #[command(flatten)]
@@ -20,42 +20,41 @@ pub(crate) struct Key {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Make a key, which is shown once, or register a client certificate as one
+    /// Create a key, which is shown once, or register a client certificate
     #[command(
         after_help = "Examples:\n  toolgate key create billing-agent --label laptop --expires 90d\n  toolgate key create billing-agent --spiffe-id spiffe://example.org/billing"
     )]
     Create {
-        /// Whose key
+        /// Id of the agent, user or service
         agent: String,
-        /// When it ends: a time, or a duration from now on, as 8h or 7d; without this it does not
+        /// Expiry: a time, or a duration such as 8h or 7d [default: never]
         #[arg(long, value_name = "TIME", value_parser = Expiry::parse_end)]
         expires: Option<Expiry>,
-        /// What people call it
+        /// Label for people
         #[arg(long)]
         label: Option<String>,
-        /// Register the client certificates with this SPIFFE id instead of making a key
+        /// Register client certificates with this SPIFFE id instead of creating a key
         #[arg(long, value_name = "URI", conflicts_with = "certificate_sha256")]
         spiffe_id: Option<String>,
-        /// Register the client certificate with this SHA-256 instead of making a key
+        /// Register the client certificate with this SHA-256 instead of creating a key
         #[arg(long, value_name = "HEX")]
         certificate_sha256: Option<String>,
     },
-    /// List the keys of an agent; never the keys themselves
+    /// List the keys of an agent, without the secrets
     #[command(after_help = "Example:\n  toolgate key list billing-agent")]
     List {
-        /// Whose keys
+        /// Id of the agent, user or service
         agent: String,
     },
     /// Revoke a key
     #[command(after_help = "Example:\n  toolgate key revoke key_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Revoke {
-        /// The key's id, as `toolgate key list` shows it
+        /// Key id, from `toolgate key list`
         id: String,
     },
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
@@ -81,7 +80,7 @@ impl Action {
                     }
                     false => {
                         let key = new.key.as_ref().map_or("", ShownKey::expose);
-                        format!("Key {id} of {holder}, shown this once only:\n\n    {}\n", clean(key))
+                        format!("Key {id} of {holder}, which is not shown again:\n\n    {}\n", clean(key))
                     }
                 };
                 Ok(Report::new(new, text))
@@ -102,7 +101,7 @@ impl Action {
             }
             Self::Revoke { id } => {
                 let key = client.to::<RevokeKey>().named(&id).send().await?;
-                let text = format!("Key {} of {} was revoked.", key.record.id, key.record.agent_id);
+                let text = format!("Key {} of {} revoked.", key.record.id, key.record.agent_id);
                 Ok(Report::new(key, text))
             }
         }

@@ -1,4 +1,4 @@
-//! `toolgate login`: keeps a key for later commands, under the name of a profile.
+//! `toolgate login`: saves a key as a profile.
 
 use clap::Args;
 use serde_json::json;
@@ -14,9 +14,9 @@ use crate::prompt;
 
 /// Save a key for later commands
 ///
-/// The key is asked for, or read from standard input, shown to the gate, and then kept with mode 0600 in the user's
-/// configuration directory, for this gate's URL only. Each login is a profile, named after its principal unless --profile
-/// names it; logins of other principals stay. The first one is used by all commands; `toolgate profile use` changes that.
+/// Prompts for the key, or reads it from standard input, verifies it with the gate, and saves it with mode 0600 in the
+/// user's configuration directory. It is sent only to the gate that it was saved for. Each login is a profile, named after
+/// its principal unless --profile is given. The first login becomes the current one; `toolgate profile use` changes that.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  toolgate login --url http://127.0.0.1:7300\n  toolgate login --profile agent\n  toolgate login --use"
@@ -24,20 +24,19 @@ use crate::prompt;
 pub(crate) struct Login {
     #[command(flatten)]
     pub(crate) connection: Connection,
-    /// Use this login from now on where --profile names no other
+    /// Make this login the current one
     #[arg(long = "use")]
     select: bool,
 }
 
 impl Login {
-    /// Asks, checks, saves.
     pub(crate) async fn run(&self) -> Result<Report, Failure> {
         let url = self.connection.gate()?;
         let path = logins_file().ok_or_else(|| {
             Failure::Said("neither HOME nor XDG_CONFIG_HOME is set; set TOOLGATE_TOKEN instead".to_owned())
         })?;
         let mut logins = Logins::read(&path)?;
-        let key = prompt::secret("Key")?.ok_or_else(|| Failure::Said("no key was given".to_owned()))?;
+        let key = prompt::secret("Key")?.ok_or_else(|| Failure::Said("no key was entered".to_owned()))?;
         let caller = Client::new(&url, &key)?.to::<Whoami>().send().await?;
         name_earlier(&mut logins, &url).await?;
         let owner = owner(&caller);
@@ -50,16 +49,16 @@ impl Login {
         logins.write(&path)?;
         let current = logins.current().map_or("", |profile| &profile.name);
         let shown = clean(&name);
-        let mut text = format!("You are {who} at {url}. The key is kept in {}, profile {shown}.", path.display());
+        let mut text = format!("You are {who} at {url}. The key is saved in {}, profile {shown}.", path.display());
         if current != name {
             text.push_str(&format!(
-                "\nCommands still use the profile {}: say --profile {shown}, or `toolgate profile use {shown}`.",
+                "\nThe current profile is still {}: pass --profile {shown}, or run `toolgate profile use {shown}`.",
                 clean(current)
             ));
         }
         let environment = Environment::of_process();
         if let Some(variable) = KEY_VARIABLES.into_iter().find(|name| environment.has(name)) {
-            output::say(&format!("toolgate: warning: {variable} is set; commands without --profile show that key"));
+            output::say(&format!("toolgate: warning: {variable} is set; commands without --profile use that key"));
         }
         let file = path.display().to_string();
         let value = json!({"url": url, "caller": caller, "file": file, "profile": name, "current": current == name});
@@ -67,7 +66,7 @@ impl Login {
     }
 }
 
-/// Finds out whose key an earlier version saved for this gate, so that it is neither lost nor kept twice.
+/// Completes a login of an earlier version, which has no principal, so that it is neither lost nor saved twice.
 async fn name_earlier(logins: &mut Logins, url: &str) -> Result<(), Failure> {
     let Some(earlier) = logins.unowned(url) else { return Ok(()) };
     let name = earlier.name.clone();

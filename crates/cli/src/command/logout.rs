@@ -1,4 +1,4 @@
-//! `toolgate logout`: forgets a key.
+//! `toolgate logout`: deletes a saved key.
 
 use clap::Args;
 use serde_json::json;
@@ -9,27 +9,26 @@ use crate::environment::Environment;
 use crate::logins::{self, Logins};
 use crate::output::{Report, clean};
 
-/// Forget a saved key
+/// Delete a saved login
 ///
-/// Without --profile the current one. The key stays valid for whoever has it; `toolgate key revoke` ends it.
+/// Without --profile, the current one. The key itself stays valid until `toolgate key revoke`.
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate logout\n  toolgate logout --profile agent\n  toolgate logout --all")]
 pub(crate) struct Logout {
-    /// The saved login to forget [env: TOOLGATE_PROFILE]
+    /// Saved login to delete [env: TOOLGATE_PROFILE]
     #[arg(long, value_name = "NAME", value_parser = logins::parse_name, conflicts_with = "all")]
     profile: Option<String>,
-    /// Forget all of them
+    /// Delete all saved logins
     #[arg(long)]
     all: bool,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 impl Logout {
-    /// Takes it out of the file.
     pub(crate) fn run(self) -> Result<Report, Failure> {
-        let nobody = || Failure::Said("nobody is logged in".to_owned());
+        let nobody = || Failure::Said("no login is saved".to_owned());
         let path = logins_file().ok_or_else(nobody)?;
         let mut logins = Logins::read(&path)?;
         let names_of =
@@ -45,7 +44,7 @@ impl Logout {
                 None if logins.profiles().is_empty() => return Err(nobody()),
                 None => {
                     let known = names(logins.profiles());
-                    return Err(Failure::Said(format!("no login is current; say --profile or --all: {known}")));
+                    return Err(Failure::Said(format!("no current login; pass --profile or --all: {known}")));
                 }
             }
         };
@@ -56,12 +55,12 @@ impl Logout {
         }
         logins.write(&path)?;
         let mut text = match chosen.as_slice() {
-            [] => "Nobody was logged in.".to_owned(),
-            chosen => format!("Logged out: {}. The keys stay valid until they are revoked.", clean(&chosen.join(", "))),
+            [] => "No login was saved.".to_owned(),
+            chosen => format!("Deleted: {}. The keys stay valid until they are revoked.", clean(&chosen.join(", "))),
         };
         if !logins.profiles().is_empty() && logins.current().is_none() {
             let known = names(logins.profiles());
-            text.push_str(&format!("\nChoose another login with `toolgate profile use NAME`: {known}"));
+            text.push_str(&format!("\nSelect another login with `toolgate profile use NAME`: {known}"));
         }
         Ok(Report::new(json!({"logged_out": chosen, "profiles": names_of(&logins)}), text))
     }

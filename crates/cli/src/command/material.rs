@@ -1,5 +1,5 @@
-//! The secret fields of a credential as a person or a program hands them over: asked for one by one, or on standard
-//! input. Never as arguments, which every user of the machine can read.
+//! Reads the secret fields of a credential, from prompts or standard input. Never from arguments, which every user of the
+//! machine can see.
 
 use serde::Serialize;
 use toolgate_model::credential::{AuthType, material_from_json};
@@ -10,7 +10,6 @@ use zeroize::Zeroizing;
 use super::Failure;
 use crate::prompt;
 
-/// Reads the material of a credential of this type.
 pub(super) fn read(auth_type: AuthType, from_json: bool) -> Result<Material, Failure> {
     if from_json {
         return read_json();
@@ -18,22 +17,22 @@ pub(super) fn read(auth_type: AuthType, from_json: bool) -> Result<Material, Fai
     let fields = fields(auth_type);
     match fields {
         [] => Err(Failure::Usage(format!(
-            "a credential of type {} has fields of its own: give them as a JSON object on standard input, with --material-stdin",
+            "a credential of type {} has no fixed fields; pass them as a JSON object on standard input with --material-stdin",
             auth_type.as_str()
         ))),
         [_, _, ..] if !prompt::interactive() => Err(Failure::Usage(format!(
-            "a credential of type {} has several fields: give them as a JSON object on standard input, with --material-stdin",
+            "a credential of type {} has several fields; pass them as a JSON object on standard input with --material-stdin",
             auth_type.as_str()
         ))),
         _ => ask(fields),
     }
 }
 
-/// A request body: these members, and the material.
+/// A request body with these members and the material.
 pub(super) fn body_with(members: &impl Serialize, material: &Material) -> Zeroizing<Vec<u8>> {
     let head = serde_json::to_string(members).unwrap_or_default();
     let plaintext = material.to_plaintext();
-    // Grown once: a reallocation would leave an unwiped copy behind.
+    // Allocated once: a reallocation would leave a copy that is not wiped.
     let mut body = Zeroizing::new(Vec::with_capacity(head.len() + plaintext.len() + 16));
     body.extend_from_slice(head.strip_suffix('}').unwrap_or(&head).as_bytes());
     if head != "{}" {
@@ -45,7 +44,7 @@ pub(super) fn body_with(members: &impl Serialize, material: &Material) -> Zeroiz
     body
 }
 
-/// The fields that people are asked for; the first is needed.
+/// The fields that are prompted for; the first is required.
 fn fields(auth_type: AuthType) -> &'static [&'static str] {
     match auth_type {
         AuthType::ApiKey => &["api_key"],
@@ -67,7 +66,7 @@ fn ask(fields: &[&str]) -> Result<Material, Failure> {
         }
     }
     if material.is_empty() {
-        return Err(Failure::Said("no secret was given; nothing was changed".to_owned()));
+        return Err(Failure::Said("no secret was entered; nothing was changed".to_owned()));
     }
     Ok(material)
 }
@@ -78,7 +77,7 @@ fn read_json() -> Result<Material, Failure> {
         |reason: String| Failure::Said(format!("standard input must be a JSON object of secret fields: {reason}"));
     let value = strict_json::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     let material = material_from_json(value).map_err(|error| wrong(error.to_string()))?;
-    if material.is_empty() { Err(wrong("it has none".to_owned())) } else { Ok(material) }
+    if material.is_empty() { Err(wrong("it is empty".to_owned())) } else { Ok(material) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Lists that may be long: a page, or all pages after each other.
+//! Lists in pages.
 
 use clap::Args;
 use serde::Serialize;
@@ -12,35 +12,33 @@ use super::Failure;
 use crate::client::Client;
 use crate::output::{Report, clean, table};
 
-/// How much of a list is wanted.
 #[derive(Args)]
 pub(crate) struct Paging {
-    /// How many at most
+    /// Maximum number of entries
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Go on where an earlier list ended
+    /// Continue after a previous page
     #[arg(long)]
     cursor: Option<String>,
-    /// Everything, however many
+    /// All entries
     #[arg(long, conflicts_with = "cursor")]
     all: bool,
 }
 
-/// A list as one table, and as the JSON of one page.
+/// How a list is printed.
 pub(crate) struct Shown<'a> {
-    /// The member of the page that has the items.
+    /// The member of the page that contains the items.
     pub(crate) name: &'a str,
-    /// The heading of each column, and the member that is shown in it.
+    /// The heading of each column, and the member that it shows.
     pub(crate) columns: &'a [(&'a str, &'a str)],
 }
 
 impl Paging {
-    /// Everything, however many.
     pub(crate) fn everything() -> Self {
         Self { limit: 100, cursor: None, all: true }
     }
 
-    /// Fetches a list. `at` is what a person typed for the placeholder of the path, where it has one.
+    /// Fetches a list. `at` is the path parameter as it was typed, if the path has one.
     pub(crate) async fn fetch<E, T>(
         &self,
         client: &Client,
@@ -70,7 +68,7 @@ impl Paging {
             }
         }
         let text = table(&items, shown.columns);
-        let more = cursor.as_ref().map(|cursor| format!("There are more; go on with --cursor {}", clean(cursor)));
+        let more = cursor.as_ref().map(|cursor| format!("There are more; continue with --cursor {}", clean(cursor)));
         let mut value = Map::new();
         value.insert(shown.name.to_owned(), Value::Array(items));
         value.insert("next_cursor".to_owned(), cursor.map_or(Value::Null, Value::String));

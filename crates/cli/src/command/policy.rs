@@ -1,4 +1,4 @@
-//! `toolgate policy`: the life of a policy set, from a folder of files to what is in force and back.
+//! `toolgate policy`: policy sets, from a directory of files to active versions and back.
 
 use std::path::{Path, PathBuf};
 
@@ -27,9 +27,9 @@ mod folder;
 mod rule_text;
 mod versions;
 
-/// Write, check, test, compare, apply and take back policies
+/// Check, test, compare, apply and roll back policies
 ///
-/// A policy set is a folder: *.cedar files with rules, *.test.yaml files with what the rules must say.
+/// A policy set is a directory with rules in *.cedar files and tests in *.test.yaml files.
 #[derive(Args)]
 pub(crate) struct Policy {
     #[command(flatten)]
@@ -40,92 +40,91 @@ pub(crate) struct Policy {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Write the starter set into a folder, to begin with
+    /// Write the starter set to a directory
     #[command(after_help = "Example:\n  toolgate policy init policies")]
     Init {
-        /// The folder
+        /// Directory of the policy set
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Tell what is wrong with a folder; exit status 1 where something is
+    /// Check a policy set; exit status 1 if there are problems
     #[command(after_help = "Example:\n  toolgate policy check policies")]
     Check {
-        /// The folder
+        /// Directory of the policy set
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Run the tests of a folder; exit status 1 where one fails
+    /// Run the tests of a policy set; exit status 1 if one fails
     #[command(after_help = "Example:\n  toolgate policy test policies")]
     Test {
-        /// The folder
+        /// Directory of the policy set
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Show what tells a folder from the active policies
+    /// Compare a policy set with the active version
     #[command(after_help = "Example:\n  toolgate policy diff policies")]
     Diff {
-        /// The folder
+        /// Directory of the policy set
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Make a folder the active policies, on all replicas at once
+    /// Activate a policy set on all replicas, as a new version
     ///
-    /// At a terminal it first shows which rules come, go and change, and asks.
+    /// At a terminal, shows which rules change and asks for confirmation.
     #[command(
         after_help = "Example:\n  toolgate policy apply policies --note 'exec asks'\n  toolgate policy apply policies --expected 7 --yes"
     )]
     Apply(Apply),
-    /// Make the policies of an earlier version active again, as a new version
+    /// Activate the policies of an earlier version again, as a new version
     #[command(after_help = "Example:\n  toolgate policy rollback 6")]
     Rollback {
-        /// The earlier version
+        /// Earlier version
         version: u64,
-        /// Only if this version is still the active one
+        /// Fail unless this is the active version
         #[arg(long, value_name = "VERSION")]
         expected: Option<u64>,
     },
-    /// List the versions, newest first
+    /// List versions, newest first
     #[command(after_help = "Example:\n  toolgate policy list")]
     List(Paging),
     /// Show a version, or write its files
     #[command(after_help = "Example:\n  toolgate policy show\n  toolgate policy show 6 --out earlier")]
     Show {
-        /// Which; the active one unless said otherwise
+        /// Version [default: the active one]
         version: Option<u64>,
-        /// Write its files into this folder, over none that is there
+        /// Write its files to this directory; existing files are not overwritten
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
-    /// Print what rules can speak of, as a Cedar schema
+    /// Print the Cedar schema of what rules can read
     #[command(after_help = "Example:\n  toolgate policy schema > toolgate.cedarschema")]
     Schema,
-    /// Show what rules in shadow would have changed
+    /// Show what rules in shadow mode would have changed
     #[command(after_help = "Example:\n  toolgate policy shadow --since 7d")]
     Shadow {
-        /// From how long ago on, as 7d, 12h or 30m, or from this time on
+        /// Start: a duration ago, such as 7d, 12h or 30m, or a time
         #[arg(long, default_value = "7d", value_parser = Since::parse)]
         since: Since,
     },
-    /// Put a rule in force that was in shadow
+    /// Enforce a rule that is in shadow mode
     #[command(after_help = "Example:\n  toolgate policy promote exec-asks --write policies")]
     Promote(Promote),
-    /// Judge the calls in the log by a folder, and list those that it would judge otherwise
+    /// Evaluate recorded calls with a policy set, and list those with another verdict
     #[command(after_help = "Example:\n  toolgate policy simulate policies --since 7d")]
     Simulate {
-        /// The folder
+        /// Directory of the policy set
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// From how long ago on, as 7d, 12h or 30m, or from this time on
+        /// Start: a duration ago, such as 7d, 12h or 30m, or a time
         #[arg(long, default_value = "7d", value_parser = Since::parse)]
         since: Since,
     },
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         match self {
-            // This one needs no gate, and so no key.
+            // Needs neither a gate nor a key.
             Self::Init { folder } => init(&folder),
             Self::Check { folder } => {
                 let answer = look_at(connection, &folder).await?;
@@ -143,7 +142,7 @@ impl Action {
                 if let Value::Object(members) = &mut value {
                     members.insert("version".to_owned(), json!(active.policies.version));
                 }
-                let same = format!("These are the policies of {}.", active.name());
+                let same = format!("No difference from {}.", active.name());
                 Ok(Report::new(value, if difference.is_empty() { same } else { difference.text() }))
             }
             Self::Apply(apply) => apply.run(&connection.client()?).await,
@@ -182,11 +181,10 @@ fn init(folder: &Path) -> Result<Report, Failure> {
     let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
     let place = clean(&folder.display().to_string());
     let lines: Vec<String> = names.iter().map(|name| clean(name)).collect();
-    let text = format!("{}\nRead them, then: toolgate policy check {place}", lines.join("\n"));
+    let text = format!("{}\nReview them, then run: toolgate policy check {place}", lines.join("\n"));
     Ok(Report::new(json!({"written": names}), text))
 }
 
-/// What the gate finds about a folder.
 async fn look_at(connection: &Connection, folder: &Path) -> Result<CheckedPolicies, Failure> {
     let body = DraftRequest { files: folder::to_request(&folder::read(folder)?) };
     let checked = connection.client()?.to::<CheckPolicies>().body(&body).send().await;

@@ -1,4 +1,4 @@
-//! `toolgate profile`: the saved logins, and which of them is used.
+//! `toolgate profile`: the saved logins.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use super::connection::{logins_file, unknown_profile};
 use crate::logins::{self, Logins};
 use crate::output::{Report, clean, table};
 
-/// List saved logins, and choose the one that commands use
+/// List saved logins and select the current one
 #[derive(Args)]
 pub(crate) struct Profile {
     #[command(subcommand)]
     action: Action,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
@@ -23,24 +23,23 @@ enum Action {
     /// List the saved logins
     #[command(after_help = "Example:\n  toolgate profile list")]
     List,
-    /// Choose the login that commands use where --profile names no other
+    /// Select the login that commands use without --profile
     #[command(after_help = "Example:\n  toolgate profile use admin")]
     Use {
-        /// Its name
+        /// The name of the profile
         #[arg(value_parser = logins::parse_name)]
         name: String,
     },
 }
 
 impl Profile {
-    /// Does what was asked; no gate is needed for it.
     pub(crate) fn run(self) -> Result<Report, Failure> {
         let path = logins_file();
         let mut logins = path.as_ref().map_or_else(|| Ok(Logins::default()), |path| Logins::read(path))?;
         match (self.action, path) {
             (Action::Use { name }, Some(path)) if logins.select(&name) => {
                 logins.write(&path)?;
-                let text = format!("Commands use the profile {} now.", clean(&name));
+                let text = format!("The current profile is now {}.", clean(&name));
                 Ok(Report::new(json!({"current": name}), text))
             }
             (Action::Use { name }, _) => Err(unknown_profile(&logins, &name)),

@@ -4,14 +4,14 @@ use clap::Args;
 
 use super::serve::ServeFlags;
 
-/// Make a new administrator's key when all are lost
+/// Create a new key for the administrator if all keys are lost
 ///
-/// Takes the same options as `serve` and opens the same ledger. An embedded ledger belongs to one process: stop the gate
-/// first. The new key is shown once, and its making is in the audit log.
+/// Has the options of `serve`, and opens the same ledger. An embedded ledger can be opened by one process only: stop the gate
+/// first. The new key is shown once, and its creation is recorded in the audit log.
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate recover --data /var/lib/toolgate")]
 pub struct Recover {
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

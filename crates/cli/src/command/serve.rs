@@ -6,22 +6,22 @@ use clap::Args;
 
 /// Run the gate
 ///
-/// With nothing said it keeps everything under the user's data directory, its keys under the user's configuration
-/// directory, and listens on 127.0.0.1:7300. The first start makes the administrator's token and shows it once.
+/// By default the ledger is in the user's data directory, keys are in the user's configuration directory, and the gate
+/// listens on 127.0.0.1:7300. The first start creates a token for the administrator and shows it once.
 #[derive(Args, Default)]
 #[command(after_help = "Example:\n  toolgate serve --data /var/lib/toolgate --listen 127.0.0.1:7300")]
 pub struct Serve {
     #[command(flatten)]
     pub flags: ServeFlags,
-    /// Make a new master key although credentials are sealed under a lost one; they must be entered again
+    /// Create a new master key although credentials are sealed under a lost one; their secrets must be entered again
     #[arg(long)]
     pub accept_lost_master_key: bool,
-    /// Serve a ledger that is older than the newest signed head, or another one; what was revoked or used since works again
+    /// Serve a ledger that is older than the newest signed head, or another one; later revocations and uses are lost
     #[arg(long)]
     pub accept_ledger_rollback: bool,
 }
 
-/// What `serve` and `config check` take alike.
+/// The options of `serve`, `recover` and `config check`.
 #[derive(Args, Default)]
 pub struct ServeFlags {
     /// Directory of the embedded ledger (TOOLGATE_DATA)
@@ -30,7 +30,7 @@ pub struct ServeFlags {
     /// Address and port to listen on (TOOLGATE_LISTEN)
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
-    /// PostgreSQL instead of the embedded ledger; better by variable if it holds a password (TOOLGATE_DATABASE_URL)
+    /// PostgreSQL instead of the embedded ledger; use the variable if it contains a password (TOOLGATE_DATABASE_URL)
     #[arg(long, value_name = "URL")]
     pub database: Option<String>,
     /// Configuration file (TOOLGATE_CONFIG)

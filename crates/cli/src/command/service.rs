@@ -1,4 +1,4 @@
-//! `toolgate service`: the registry of services, from files of YAML or JSON.
+//! `toolgate service`: the registry of services.
 
 use std::path::PathBuf;
 
@@ -29,61 +29,60 @@ pub(crate) struct Service {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Register what files say, or bring it up to date; applying a file twice changes nothing
+    /// Register or update services from files; applying a file twice changes nothing
     ///
-    /// A file holds one or more definitions, as YAML documents or as JSON. All files are read and checked before the first
-    /// change is made.
+    /// A file contains one or more definitions as YAML documents, or one as JSON. All files are read and checked before
+    /// anything is changed.
     #[command(after_help = "Example:\n  toolgate service apply payments.yaml shipping.json --dry-run")]
     Apply {
         /// Files with definitions, or - for standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Only say what would change
+        /// Only print what would change
         #[arg(long)]
         dry_run: bool,
     },
-    /// Make a definition of a description in another format
+    /// Convert a description in another format to a definition
     Import {
         #[command(subcommand)]
         format: import::Format,
     },
-    /// List the services and their versions
+    /// List services and their versions
     #[command(after_help = "Example:\n  toolgate service list")]
     List,
-    /// Show the versions and tools of one
+    /// Show the versions and tools of a service
     #[command(
         after_help = "Example:\n  toolgate service show payments --version 2024-01\n  toolgate service show payments --export > payments.yaml"
     )]
     Show {
-        /// Its name
+        /// Name of the service
         name: String,
         /// Only this version
         #[arg(long)]
         version: Option<String>,
-        /// Print the definitions as `service apply` takes them
+        /// Print definitions for `service apply`
         #[arg(long)]
         export: bool,
     },
-    /// Remove a version of one, or all; its tools can then not be called any more
+    /// Remove one or all versions of a service; their tools can no longer be called
     #[command(after_help = "Example:\n  toolgate service remove payments --version 2024-01 --yes")]
     Remove {
-        /// Its name
+        /// Name of the service
         name: String,
         /// Only this version
         #[arg(long)]
         version: Option<String>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         match self {
             Self::Apply { files, dry_run } => {
-                // Read before the gate is asked for anything: a fault in the last file stops the first.
+                // All files are read first: an error in the last one must not leave the others applied.
                 let documents = documents::read(&files)?;
                 apply(&connection.client()?, &documents, dry_run).await
             }
@@ -101,7 +100,7 @@ impl Action {
             Self::Remove { name, version, yes } => {
                 let what = version.as_ref().map_or_else(String::new, |version| format!(" version {version} of"));
                 prompt::confirm(
-                    &format!("this removes{what} the service {name}; its tools cannot be called then"),
+                    &format!("this removes{what} the service {name}; its tools can no longer be called"),
                     yes,
                 )?;
                 let client = connection.client()?;
@@ -110,7 +109,7 @@ impl Action {
                     Ok(removed) => removed,
                     Err(error) => return Err(typos::with_service(&client, error, &name).await),
                 };
-                let text = format!("{}: {} versions were removed.", removed.service, removed.removed_versions);
+                let text = format!("{}: {} versions removed.", removed.service, removed.removed_versions);
                 Ok(Report::new(removed, text))
             }
         }
@@ -155,7 +154,7 @@ async fn apply_one(
     Ok(if status == StatusCode::CREATED { "created" } else { "replaced" })
 }
 
-/// The definition that the gate has for this version.
+/// The registered definition of this version.
 async fn known(client: &Client, definition: &ServiceDefinition) -> Result<Option<Value>, ClientError> {
     let query = VersionQuery { version: Some(definition.version.clone()) };
     match client.to::<ShowService>().at(&definition.service).query(&query).send().await {
@@ -165,7 +164,7 @@ async fn known(client: &Client, definition: &ServiceDefinition) -> Result<Option
     }
 }
 
-/// A refusal with the file that it is about.
+/// Adds the file to a refusal.
 fn about(place: &str, error: ClientError) -> Failure {
     let text = format!("{}: {error}", clean(place));
     match error {
@@ -209,7 +208,7 @@ fn describe(version: &Value) -> String {
         plain(at(version, "service")),
         plain(at(version, "version")),
         plain(at(version, "updated_at")),
-        at(version, "base_url").as_str().map_or_else(|| "as each credential says".to_owned(), clean)
+        at(version, "base_url").as_str().map_or_else(|| "set by each credential".to_owned(), clean)
     );
     if let Some(description) = at(version, "description").as_str() {
         text.push_str(&format!("{}\n", clean_lines(description)));
@@ -237,14 +236,14 @@ fn describe(version: &Value) -> String {
     text
 }
 
-/// JSON documents with the mark of YAML between them, which `apply` reads as several.
+/// JSON documents separated as in YAML, for `service apply`.
 fn exported(answer: &Value) -> Report {
     let definitions: Vec<Value> = versions(answer).iter().map(without_times).collect();
     let texts: Vec<String> = definitions.iter().map(|definition| format!("{definition:#}\n")).collect();
     Report::new(json!(definitions), clean_lines(&texts.join("---\n")))
 }
 
-/// What a tool takes, by name; with a star where it must be given.
+/// The names of parameters; required ones first and with a star.
 pub(super) fn parameters(schema: &Value) -> String {
     let required = at(schema, "required").as_array().map(Vec::as_slice).unwrap_or_default();
     let properties = at(schema, "properties").as_object();
@@ -259,7 +258,7 @@ pub(super) fn parameters(schema: &Value) -> String {
     if names.is_empty() { "-".to_owned() } else { names.join(", ") }
 }
 
-/// What a description says first.
+/// The first line of a description.
 pub(super) fn first_line(description: &Value) -> Value {
     description.as_str().and_then(|text| text.lines().next()).map_or(Value::Null, Value::from)
 }
@@ -272,7 +271,7 @@ fn tools(service: &Value) -> impl Iterator<Item = (&String, &Value)> {
     at(service, "tools").as_object().into_iter().flatten()
 }
 
-/// The definition alone, without what the gate says about it.
+/// The definition as it was registered.
 fn without_times(version: &Value) -> Value {
     let mut definition = version.clone();
     if let Value::Object(members) = &mut definition {

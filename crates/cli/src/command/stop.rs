@@ -1,4 +1,4 @@
-//! How commands that go on until they are told to stop are told.
+//! Signals that end commands which run until they are stopped.
 
 use std::pin::Pin;
 
@@ -6,12 +6,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
 
-/// Ready at the first signal that asks the program to end.
+/// Completes at the first SIGINT, SIGTERM or SIGHUP.
 pub type Stop = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Listens from now on: SIGINT, SIGTERM and SIGHUP no longer end the program by themselves.
+/// Installs the handlers: from now on these signals do not end the process by themselves.
 pub fn stop_signals() -> Result<Stop, Failure> {
-    let listen = |kind| signal(kind).map_err(|error| Failure::io("signals cannot be listened to", error));
+    let listen = |kind| signal(kind).map_err(|error| Failure::io("could not install signal handlers", error));
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hangup = listen(SignalKind::hangup())?;

@@ -1,4 +1,4 @@
-//! `toolgate tenant`: tenants, for the platform's administrator.
+//! `toolgate tenant`.
 
 use clap::{Args, Subcommand};
 use toolgate_api::parameters;
@@ -20,22 +20,21 @@ pub(crate) struct Tenant {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Make a tenant; its administrator's key is shown once
+    /// Create a tenant; the key of its administrator is shown once
     #[command(after_help = "Example:\n  toolgate tenant create acme --name 'Acme Ltd'")]
     Create {
-        /// Its id
+        /// Tenant id
         id: String,
-        /// What people call it
+        /// Name for people
         #[arg(long)]
         name: Option<String>,
     },
-    /// List the tenants
+    /// List tenants
     #[command(after_help = "Example:\n  toolgate tenant list --json")]
     List(Paging),
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
@@ -43,7 +42,7 @@ impl Action {
                 let body = TenantRequest { id: typed("id", id)?, name: typed_option("name", name)? };
                 let new = client.to::<CreateTenant>().body(&body).send().await?;
                 let text = format!(
-                    "Tenant {} was made. The key of its administrator `{}`, shown this once only:\n\n    {}\n",
+                    "Tenant {} created. The key of its administrator `{}`, which is not shown again:\n\n    {}\n",
                     new.tenant.id,
                     new.administrator.id,
                     clean(new.administrator.key.expose())

@@ -1,4 +1,4 @@
-//! `toolgate tool`: which tools there are for whom, why, what they leave undeclared, and calling one.
+//! `toolgate tool`: discovery, explanation and calls of tools.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ mod listing;
 mod parameters;
 mod why;
 
-/// List tools, find out who can call them and why, and call them
+/// List, explain and call tools
 #[derive(Args)]
 pub(crate) struct Tool {
     #[command(flatten)]
@@ -35,121 +35,118 @@ pub(crate) struct Tool {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// List tools: how dangerous each is, and what you or an agent still need for it
+    /// List tools, with their safety tier and what a caller lacks to call them
     #[command(after_help = "Example:\n  toolgate tool list --service payments\n  toolgate tool list --agent billing")]
     List {
-        /// Only of this service
+        /// Only tools of this service
         #[arg(long)]
         service: Option<String>,
-        /// For whom; you unless said otherwise
+        /// Agent that would call [default: you]
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
     },
-    /// Show all that is known of a tool, in each of its versions
+    /// Show a tool in all its versions
     #[command(after_help = "Example:\n  toolgate tool show payments.charges.create --agent billing")]
     Show {
-        /// The tool: SERVICE.TOOL, its id, or the tool alone where no other has its name
+        /// SERVICE.TOOL, a tool id, or a tool name that is unique
         tool: String,
-        /// For whom; you unless said otherwise
+        /// Agent that would call [default: you]
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
-        /// Only this version of the service's definition
+        /// Only this version of the service
         #[arg(long)]
         version: Option<String>,
     },
     /// Explain step by step why an agent can or cannot call a tool
     ///
-    /// The gate goes the path of such a call without making it. Exit status: 0 if it can, 1 if it cannot.
+    /// Dry-runs the pipeline of such a call. Exit status: 0 if the call would be admitted, 1 if not.
     #[command(
         after_help = "Example:\n  toolgate tool why payments.charges.create --agent billing\n  toolgate tool why payments.charges.create --agent billing --parameters '{\"amount\": 2000}'"
     )]
     Why(Box<Why>),
-    /// List what the registered tools do not declare: tier, approval, egress, scopes and the like
+    /// List what registered tools do not declare, such as tier, approval, egress and scopes
     #[command(after_help = "Example:\n  toolgate tool lint\n  toolgate tool lint payments --strict")]
     Lint {
-        /// Only of this service
+        /// Only tools of this service
         service: Option<String>,
-        /// End with status 1 where anything is undeclared
+        /// Exit with status 1 if anything is undeclared
         #[arg(long)]
         strict: bool,
     },
     /// Call a tool through the gate
     ///
-    /// The result is printed, and nothing else on standard output; how it went is told on standard error. Where the call is
-    /// refused or fails, it says what to change.
+    /// Prints only the result on standard output, and the outcome on standard error. If the call is refused or fails, the
+    /// error says what to change.
     #[command(
         after_help = "Example:\n  toolgate tool call payments.charges.create --param currency=usd --param amount:=2000 | jq .id\n  toolgate tool call payments.charges.read --json-params '{\"id\": \"ch_1\"}' --agent billing"
     )]
     Call(Box<Call>),
 }
 
-/// A call that is not made.
 #[derive(Args)]
 pub(crate) struct Why {
-    /// The tool, as a call would name it
+    /// Tool, as a call would name it
     tool: String,
-    /// The agent that would call; you unless said otherwise
+    /// Agent that would call [default: you]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// The parameters of the call, as a JSON object; without them they are not checked
+    /// Parameters of the call as a JSON object; not checked if absent
     #[arg(long, value_name = "JSON", value_parser = parse_object)]
     parameters: Option<Map<String, Value>>,
-    /// The version of the service's definition; without this the credential's, or the newest
+    /// Version of the service [default: that of the credential, or the newest]
     #[arg(long)]
     version: Option<String>,
-    /// The intent that it would belong to
+    /// Intent of the call
     #[arg(long, value_name = "ID")]
     intent: Option<String>,
-    /// The plan that it would belong to
+    /// Plan of the call
     #[arg(long, value_name = "ID")]
     plan: Option<String>,
-    /// The task that it would belong to
+    /// Task of the call
     #[arg(long, value_name = "ID")]
     task: Option<String>,
 }
 
-/// A call.
 #[derive(Args)]
 pub(crate) struct Call {
-    /// The tool: SERVICE.TOOL, or the tool alone where no other has its name
+    /// SERVICE.TOOL, or a tool name that is unique
     tool: String,
-    /// A parameter: NAME=TEXT, or NAME:=JSON; may be repeated
+    /// Parameter: NAME=TEXT, or NAME:=JSON; may be repeated
     #[arg(short, long = "param", value_name = "NAME=TEXT|NAME:=JSON", value_parser = parse_parameter)]
     parameters: Vec<Parameter>,
     /// Parameters as a JSON object
     #[arg(long, value_name = "JSON", value_parser = parse_object)]
     json_params: Option<Map<String, Value>>,
-    /// A file with parameters as a JSON object, or - for standard input
+    /// File with parameters as a JSON object, or - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "json_params")]
     params_file: Option<PathBuf>,
-    /// The grant to use; without this the gate picks the best
+    /// Grant to use [default: selected by the gate]
     #[arg(long, value_name = "ID")]
     grant: Option<String>,
-    /// The agent to call as; you unless said otherwise
+    /// Agent to call as [default: you]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// The version of the service's definition; without this the credential's, or the newest
+    /// Version of the service [default: that of the credential, or the newest]
     #[arg(long)]
     version: Option<String>,
-    /// Your name for this call: the same again does not call the service again
+    /// Idempotency key: the call is executed once per key
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// The intent that it belongs to
+    /// Intent of the call
     #[arg(long, value_name = "ID")]
     intent: Option<String>,
-    /// The plan that it belongs to
+    /// Plan of the call
     #[arg(long, value_name = "ID")]
     plan: Option<String>,
-    /// The task that it belongs to
+    /// Task of the call
     #[arg(long, value_name = "ID")]
     task: Option<String>,
-    /// Do not wait: print the id of the call, for `toolgate invocation result`. It goes on without this connection
+    /// Detach the call: print its id, for `toolgate invocation result`, and do not wait
     #[arg(long)]
     detach: bool,
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         match self {
             Self::List { service, agent } => {
@@ -227,7 +224,7 @@ impl Call {
         };
         for Parameter { name, value } in self.parameters {
             if parameters.insert(name.clone(), value).is_some() {
-                return Err(Failure::Usage(format!("the parameter `{name}` is given twice; keep one of the two")));
+                return Err(Failure::Usage(format!("parameter `{name}` is given twice; remove one")));
             }
         }
         let context = GrantContext {
@@ -253,13 +250,13 @@ impl Call {
     }
 }
 
-/// The result of a detached call, once it is there.
+/// Waits for the result of a detached call.
 pub(super) async fn result_of(client: &Client, id: &str) -> Result<Report, Failure> {
     let followed = calling::follow(client, id).await;
     Ok(answered(&followed.map_err(|error| explanation::explained(error, None))?))
 }
 
-/// The result alone on standard output, so that it can be piped into another program; the rest on standard error.
+/// Only the result goes to standard output, so that it can be piped; the rest goes to standard error.
 fn answered(call: &SucceededCall) -> Report {
     let result = match &call.result {
         Value::Null => String::new(),
@@ -267,7 +264,7 @@ fn answered(call: &SucceededCall) -> Report {
         other => json_text(other),
     };
     let mut aside = format!(
-        "{} succeeded in {} ms, through {} as {}.\n",
+        "{} succeeded in {} ms, with {}, recorded as {}.\n",
         clean(&call.tool_name),
         call.duration_ms,
         plain(&json!(call.grant_id)),
@@ -277,11 +274,11 @@ fn answered(call: &SucceededCall) -> Report {
         aside.push_str("The service returned no content.\n");
     }
     if call.truncated {
-        aside.push_str("The service returned more than is passed on: its response was cut off.\n");
+        aside.push_str("The result was truncated.\n");
     }
     if call.replayed {
         let time = call.timestamp;
-        aside.push_str(&format!("This is the stored result of {time}: the service was not called again.\n"));
+        aside.push_str(&format!("This is the stored result of {time}; the service was not called again.\n"));
     }
     Report::new(call, result).with_aside(aside)
 }

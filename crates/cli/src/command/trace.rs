@@ -1,4 +1,4 @@
-//! `toolgate trace`: an execution as a timeline with everything that was decided, and the same judged again.
+//! `toolgate trace`: an execution as a timeline with its decisions, and its replay.
 
 use clap::{Args, Subcommand};
 use http::StatusCode;
@@ -23,14 +23,13 @@ mod line;
 mod replay;
 mod timeline;
 
-/// How many events are asked for at once: few enough that even long ones fit into one answer.
+/// Events per page: few enough that even large ones fit into one response.
 const PAGE: u32 = 200;
-/// The stage that refuses a call whose approval was not given.
 const APPROVE_STAGE: &str = "approve";
 
 /// Show an execution as a timeline, with every decision
 ///
-/// Events and approvals stand below the call that they belong to, each with the time since the first one.
+/// Events and approvals are listed below their call, each with the time since the first event.
 #[derive(Args)]
 #[command(
     subcommand_negates_reqs = true,
@@ -39,7 +38,7 @@ const APPROVE_STAGE: &str = "approve";
 pub(crate) struct Trace {
     #[command(flatten)]
     pub(crate) connection: Connection,
-    /// The execution, or one call of it
+    /// Run id, or the id of a call
     #[arg(required = true)]
     run: Option<String>,
     #[command(subcommand)]
@@ -48,21 +47,20 @@ pub(crate) struct Trace {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Judge an execution again by the policies of then; exit status 1 where a verdict differs
+    /// Re-evaluate an execution with the policy versions that it ran under; exit status 1 if a verdict differs
     #[command(after_help = "Example:\n  toolgate trace replay run-17")]
     Replay {
-        /// The execution, or one call of it
+        /// Run id, or the id of a call
         run: String,
     },
 }
 
 impl Trace {
-    /// Does what was asked.
     pub(crate) async fn run(&self) -> Result<Report, Failure> {
         match (&self.run, &self.action) {
             (None, Some(Action::Replay { run })) => replayed(&self.connection.client()?, run).await,
             (Some(run), None) => traced(&self.connection.client()?, run).await,
-            _ => Err(Failure::Usage("write `toolgate trace RUN` or `toolgate trace replay RUN`".to_owned())),
+            _ => Err(Failure::Usage("use `toolgate trace RUN` or `toolgate trace replay RUN`".to_owned())),
         }
     }
 }
@@ -70,13 +68,13 @@ impl Trace {
 async fn traced(client: &Client, named: &str) -> Result<Report, Failure> {
     let mut found = events(client, named).await?;
     if let Some(run) = run_of_call(client, named).await? {
-        // What is in the log by the call alone is about its approvals.
+        // Events that are stored under the call itself concern its approvals.
         found.extend(of_call(events(client, &run).await?, named));
         found.sort_by_key(|event| event.sequence);
     }
     if found.is_empty() {
         let named = clean(named);
-        let sentence = format!("the log has no events of `{named}`; `toolgate invocation list` shows the calls");
+        let sentence = format!("the log has no events of `{named}`; list calls with `toolgate invocation list`");
         return Err(Failure::Said(sentence));
     }
     let approvals = approvals(client, &found).await?;
@@ -93,11 +91,10 @@ fn of_call(events: Vec<StoredEvent>, named: &str) -> Vec<StoredEvent> {
     events.into_iter().zip(belongs).filter_map(|(event, belongs)| belongs.then_some(event)).collect()
 }
 
-/// The approvals that calls of an execution waited for.
 async fn approvals(client: &Client, found: &[StoredEvent]) -> Result<Approvals, Failure> {
     let mut ids = approval::named(found);
     for refused in found {
-        // The refusal does not name the approval; the events of approvals are in the log by their call.
+        // The refusal does not name the approval; events of approvals are stored under their call.
         match &refused.event.payload {
             EventPayload::ToolDenied(denied) if denied.stage == APPROVE_STAGE => {
                 let of_call = approval::named(&events(client, &denied.invocation_id.to_string()).await?);
@@ -131,7 +128,7 @@ async fn replayed(client: &Client, named: &str) -> Result<Report, Failure> {
     }
 }
 
-/// Every event of an execution, in the order of the log.
+/// In the order of the log.
 async fn events(client: &Client, run: &str) -> Result<Vec<StoredEvent>, Failure> {
     let mut events = Vec::new();
     let mut cursor = None;
@@ -153,7 +150,7 @@ async fn events(client: &Client, run: &str) -> Result<Vec<StoredEvent>, Failure>
     }
 }
 
-/// The execution that a call belongs to, where this is a call and belongs to another one than its own.
+/// The run of a call, if `named` is a call and its run has another id.
 async fn run_of_call(client: &Client, named: &str) -> Result<Option<String>, Failure> {
     if !named.starts_with("inv_") {
         return Ok(None);
@@ -170,7 +167,7 @@ fn is_missing(error: &ClientError) -> bool {
     matches!(error, ClientError::Refused { status: StatusCode::NOT_FOUND, .. })
 }
 
-/// Whether the caller is refused the sight of something, or it is not there: the gate does not always tell which.
+/// Whether an object is missing or not visible to the caller, which the gate does not always distinguish.
 fn is_unseen(error: &ClientError) -> bool {
     is_missing(error) || matches!(error, ClientError::Refused { status: StatusCode::FORBIDDEN, .. })
 }

@@ -1,5 +1,5 @@
-//! Names that there are not: of agents, services, scopes and tools. A name that may be registered later gets a warning on
-//! standard error; one that the gate refused is told with the name that was probably meant.
+//! Suggestions for unknown names of agents, services, scopes and tools. A name that may be registered later gets a warning
+//! on standard error; a name that the gate refused gets a suggestion in the error.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::Failure;
 use crate::client::{Client, ClientError};
 use crate::output::{self, Report, at, clean};
 
-/// How many letters may be wrong in a name that was probably meant: in short ones fewer.
+/// How many letters may differ from a suggested name: fewer in short ones.
 fn slips(name: &str) -> usize {
     if name.chars().count() < 6 { 1 } else { 2 }
 }
@@ -23,27 +23,27 @@ fn slips(name: &str) -> usize {
 pub(super) async fn warn_of_agent(client: &Client, agent: &str) {
     let shown = client.to::<ShowAgent>().named(agent).send().await;
     let missing = matches!(shown, Err(ClientError::Refused { status: StatusCode::NOT_FOUND, .. }));
-    // Whoever may not list agents cannot be told whether there is one.
+    // A caller that may not list agents gets no warning.
     if missing && let Some(known) = agents(client).await {
-        warn(&format!("there is no agent {}{}", clean(agent), meant(agent, &known)));
+        warn(&format!("no agent {}{}", clean(agent), meant(agent, &known)));
     }
 }
 
-/// Warns about a service that is not registered, where one with a similar name is.
+/// Warns about a service that is not registered, if one with a similar name is.
 pub(super) async fn warn_of_service(client: &Client, service: &str) {
     let known = services(client).await;
     let meant = meant(service, &known);
     if !known.contains(service) && !meant.is_empty() {
-        warn(&format!("there is no service {}{meant}", clean(service)));
+        warn(&format!("no service {}{meant}", clean(service)));
     }
 }
 
-/// Warns about scopes of a grant that no tool of the service needs, where the service is registered.
+/// Warns about scopes of a grant that no tool of a registered service requires.
 pub(super) async fn warn_of_scopes(client: &Client, service: &str, scopes: &[String]) {
     warn_of_unneeded(client, service, scopes, |_| true).await;
 }
 
-/// The same for a credential, which may well have more scopes than tools need: only about those that look mistyped.
+/// The same for a credential, which often has more scopes than tools require: warns only if a scope looks mistyped.
 pub(super) async fn warn_of_mistyped_scopes(client: &Client, service: &str, scopes: &[String]) {
     warn_of_unneeded(client, service, scopes, |meant| !meant.is_empty()).await;
 }
@@ -57,12 +57,12 @@ async fn warn_of_unneeded(client: &Client, service: &str, scopes: &[String], is_
     for scope in scopes.iter().filter(|scope| !known.is_empty() && !known.contains(*scope)) {
         let meant = meant(scope, &known);
         if is_noted(&meant) {
-            warn(&format!("no tool of {} needs the scope {}{meant}", clean(service), clean(scope)));
+            warn(&format!("no tool of {} requires the scope {}{meant}", clean(service), clean(scope)));
         }
     }
 }
 
-/// Warns about scopes of an agent, as `tools:SERVICE:TOOL`, that are about a service that is not registered.
+/// Warns about scopes of an agent, such as `tools:SERVICE:TOOL`, for a service that is not registered.
 pub(super) async fn warn_of_principal_scopes(client: &Client, scopes: &[String]) {
     let service = |scope: &String| Some(scope.strip_prefix("tools:")?.split(':').next()?.to_owned());
     for service in scopes.iter().filter_map(service).collect::<BTreeSet<_>>() {
@@ -70,7 +70,7 @@ pub(super) async fn warn_of_principal_scopes(client: &Client, scopes: &[String])
     }
 }
 
-/// Warns about what a list was limited to, where that left nothing.
+/// Warns about unknown names in the filter of a list that is empty.
 pub(super) async fn warn_of_empty(client: &Client, report: &Report, agent: Option<&str>, service: Option<&str>) {
     let lists = report.value.as_object().into_iter().flat_map(|members| members.values().filter_map(Value::as_array));
     if lists.into_iter().any(|list| !list.is_empty()) {
@@ -84,7 +84,7 @@ pub(super) async fn warn_of_empty(client: &Client, report: &Report, agent: Optio
     }
 }
 
-/// A refusal because of an agent that there is not, with the one that was probably meant.
+/// Adds a suggestion to the refusal of an unknown agent.
 pub(super) async fn with_agent(client: &Client, error: ClientError, agent: &str) -> Failure {
     match of_code(&error, "AGENT_NOT_FOUND") {
         true => suggested(error, agent, &agents(client).await.unwrap_or_default()),
@@ -100,7 +100,7 @@ pub(super) async fn with_service(client: &Client, error: ClientError, service: &
     }
 }
 
-/// The name of a tool that was probably meant, among those that the caller can see.
+/// Suggests a tool, among those that the caller can see.
 pub(super) async fn tool_meant(client: &Client, error: &ClientError, tool: &str) -> Option<String> {
     if !of_code(error, "TOOL_NOT_FOUND") {
         return None;
@@ -119,7 +119,6 @@ fn warn(sentence: &str) {
     output::say(&format!("toolgate: warning: {sentence}"));
 }
 
-/// The end of a sentence about a name that there is not.
 fn meant(name: &str, known: &BTreeSet<String>) -> String {
     match nearest(name, known) {
         Some(near) => format!("; did you mean {}?", clean(near)),
@@ -127,7 +126,7 @@ fn meant(name: &str, known: &BTreeSet<String>) -> String {
     }
 }
 
-/// The known name that is as good as this one but for a slip or two.
+/// The most similar known name, if it is similar enough.
 fn nearest<'a>(name: &str, known: &'a BTreeSet<String>) -> Option<&'a str> {
     let scored = known.iter().map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate.as_str()));
     scored.filter(|(wrong, _)| *wrong <= slips(name)).min().map(|(_, name)| name)

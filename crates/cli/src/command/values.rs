@@ -1,4 +1,4 @@
-//! Arguments that are more than a word: times or never, how long ago, JSON from a file, constraints by name.
+//! Parsers of arguments: times, durations, JSON from a file, constraints.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -13,22 +13,18 @@ use toolgate_model::time::Timestamp;
 use super::Failure;
 use crate::{clock, durations, prompt};
 
-/// The most that is read from a file of JSON.
 const FILE_LIMIT: u64 = 1024 * 1024;
 
-/// When something ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expiry {
-    /// At this time.
     At(Timestamp),
-    /// So long after now.
+    /// After this duration.
     In(Duration),
-    /// Not at all.
     Never,
 }
 
 impl Expiry {
-    /// Reads `never`, a duration or RFC 3339.
+    /// Parses `never`, a duration or an RFC 3339 time.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text == "never" {
             return Ok(Self::Never);
@@ -36,12 +32,12 @@ impl Expiry {
         Self::parse_end(text).map_err(|advice| format!("{advice}, or never"))
     }
 
-    /// Reads a duration or RFC 3339.
+    /// Parses a duration or an RFC 3339 time.
     pub(super) fn parse_end(text: &str) -> Result<Self, String> {
         if let Some(duration) = durations::parse(text).filter(|duration| !duration.is_zero()) {
             return Ok(Self::In(duration));
         }
-        Timestamp::parse(text).map(Self::At).map_err(|error| format!("{error}, or write {}", durations::ADVICE))
+        Timestamp::parse(text).map(Self::At).map_err(|error| format!("{error}, or use {}", durations::ADVICE))
     }
 
     /// The time; `None` for never.
@@ -54,19 +50,18 @@ impl Expiry {
     }
 }
 
-/// From when on something is looked at.
+/// The start of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Since {
-    /// From this time on.
     At(Timestamp),
-    /// From so long ago on.
     Ago(Duration),
 }
 
 impl Since {
-    /// Reads a number of days, hours, minutes or seconds, or RFC 3339.
+    /// Parses a duration or an RFC 3339 time.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let advice = "write how long ago, as 7d, 12h, 30m or 90s, or a time, as 2026-03-08T10:00:00+00:00";
+        let advice =
+            "use a duration before now, such as 7d, 12h, 30m or 90s, or a time, such as 2026-03-08T10:00:00+00:00";
         if let Ok(time) = Timestamp::parse(text) {
             return Ok(Self::At(time));
         }
@@ -74,12 +69,11 @@ impl Since {
         ago.map(Self::Ago).ok_or_else(|| advice.to_owned())
     }
 
-    /// The time, counted from this moment.
+    /// Relative to the current time.
     pub(super) fn now(self) -> Timestamp {
         self.time(clock::now())
     }
 
-    /// The time, counted from now.
     pub(super) fn time(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(time) => time,
@@ -88,25 +82,23 @@ impl Since {
     }
 }
 
-/// How often something may be passed on.
+/// How many levels of delegation are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// So often.
     Levels(u32),
-    /// As often as anybody likes.
     Unlimited,
 }
 
 impl Depth {
-    /// Reads `unlimited` or a number.
+    /// Parses `unlimited` or a number.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text == "unlimited" {
             return Ok(Self::Unlimited);
         }
-        text.parse().map(Self::Levels).map_err(|_| "write a number, or unlimited".to_owned())
+        text.parse().map(Self::Levels).map_err(|_| "use a number, or unlimited".to_owned())
     }
 
-    /// The number; `None` without limit.
+    /// `None` if unlimited.
     pub(super) fn levels(self) -> Option<u32> {
         match self {
             Self::Levels(levels) => Some(levels),
@@ -115,13 +107,12 @@ impl Depth {
     }
 }
 
-/// What was typed, as a member of a request is read.
+/// Converts an argument to the type of a request member. Errors name the member.
 pub fn typed<T: DeserializeOwned>(member: &str, given: impl Serialize) -> Result<T, Failure> {
     let value = serde_json::to_value(given);
     value.and_then(serde_json::from_value).map_err(|error| Failure::Said(format!("`{member}` {error}")))
 }
 
-/// The same for what may be absent.
 pub(super) fn typed_option<T: DeserializeOwned>(
     member: &str,
     given: Option<impl Serialize>,
@@ -129,15 +120,15 @@ pub(super) fn typed_option<T: DeserializeOwned>(
     given.map(|given| typed(member, given)).transpose()
 }
 
-/// Reads `NAME=JSON`.
+/// Parses `NAME=JSON`.
 pub(super) fn parse_constraint(text: &str) -> Result<(String, Value), String> {
-    let advice = "write NAME=JSON, for example max_invocations_per_hour=100 or 'allowed_hosts=[\"api.example.com\"]'";
+    let advice = "use NAME=JSON, such as max_invocations_per_hour=100 or 'allowed_hosts=[\"api.example.com\"]'";
     let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or(advice)?;
     let value = strict_json::parse(value.as_bytes()).map_err(|error| format!("{error}; {advice}"))?;
     Ok((name.to_owned(), value))
 }
 
-/// A JSON object from a file, or from standard input where the name is `-`.
+/// Reads a JSON object from a file, or from standard input if the name is `-`.
 pub(super) fn read_object(path: &PathBuf) -> Result<Map<String, Value>, Failure> {
     let shown = path.display().to_string();
     let text = if shown == "-" {
@@ -150,7 +141,7 @@ pub(super) fn read_object(path: &PathBuf) -> Result<Map<String, Value>, Failure>
     };
     match strict_json::parse(&text) {
         Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err(Failure::Said(format!("{shown}: a JSON object is needed"))),
+        Ok(_) => Err(Failure::Said(format!("{shown}: expected a JSON object"))),
         Err(error) => Err(Failure::Said(format!("{shown}: {error}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! `toolgate vault`: vaults, and the master keys behind them.
+//! `toolgate vault`: vaults, and master keys.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use crate::client::{Client, ClientError};
 use crate::output::{self, Report, clean, table_of};
 use crate::prompt;
 
-/// How often a change of the master key is looked at.
+/// How often the progress of a rekey is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// After so many looks without progress something is in the way.
+/// After this many polls without progress the command gives up.
 const IDLE_POLLS: u32 = 120;
 
-/// Keep vaults, and change the master key
+/// Manage vaults, and change the master key
 #[derive(Args)]
 pub(crate) struct Vault {
     #[command(flatten)]
@@ -31,57 +31,56 @@ pub(crate) struct Vault {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Make a vault
+    /// Create a vault
     #[command(after_help = "Example:\n  toolgate vault create main")]
     Create {
-        /// What people call it
+        /// Name for people
         name: String,
-        /// Whose it is; yours unless said otherwise
+        /// Owner [default: you]
         #[arg(long)]
         owner: Option<String>,
     },
-    /// List the vaults
+    /// List vaults
     #[command(after_help = "Example:\n  toolgate vault list")]
     List(Paging),
-    /// Show one
+    /// Show a vault
     #[command(after_help = "Example:\n  toolgate vault show vault_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Show {
-        /// Its id
+        /// Vault id
         id: String,
     },
-    /// Delete one, with its credentials and their grants
+    /// Delete a vault, with its credentials and their grants
     #[command(after_help = "Example:\n  toolgate vault delete vault_01ARZ3NDEKTSV4RRFFQ69G5FAV --yes")]
     Delete {
-        /// Its id
+        /// Vault id
         id: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Show which master key wraps what
+    /// Show the master keys, and how many data keys each one wraps
     #[command(after_help = "Example:\n  toolgate vault status")]
     Status,
     /// Change the master key while the gate runs
     ///
-    /// With the key provider `file` a new key is made; with the others the key that they now call current is taken. Every
-    /// credential stays usable throughout. Cut off at any point, it goes on by itself at the gate's next start.
+    /// The key provider `file` creates a new key; with other providers, the key that they report as current is used.
+    /// Credentials stay usable throughout. If it is interrupted, it continues at the next start of the gate.
     #[command(after_help = "Example:\n  toolgate vault rekey")]
     Rekey {
-        /// Do not wait for the end
+        /// Do not wait until it is complete
         #[arg(long)]
         no_wait: bool,
     },
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
             Self::Create { name, owner } => {
                 let body = VaultRequest { owner_id: typed_option("owner_id", owner)?, name: typed("name", name)? };
                 let vault = client.to::<CreateVault>().body(&body).send().await?;
-                let text = format!("Vault {} was made.", vault.id);
+                let text = format!("Vault {} created.", vault.id);
                 Ok(Report::new(vault, text))
             }
             Self::List(paging) => {
@@ -104,7 +103,7 @@ impl Action {
                 prompt::confirm(&consequence, yes)?;
                 let deleted = client.to::<DeleteVault>().named(&id).send().await?;
                 let text = format!(
-                    "Vault {} was deleted; {} credentials and {} grants were revoked.",
+                    "Vault {} deleted; {} credentials and {} grants were revoked.",
                     deleted.vault_id, deleted.revoked_credentials, deleted.revoked_grants
                 );
                 Ok(Report::new(deleted, text))
@@ -119,7 +118,7 @@ impl Action {
     }
 }
 
-/// Looks until nothing is left to wrap anew, or until nothing happens any more.
+/// Polls until all data keys are rewrapped, or until there is no progress.
 async fn wait_for_rekey(client: &Client, mut status: MasterKeys) -> Result<MasterKeys, Failure> {
     let mut looks = interval(POLL_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -133,11 +132,11 @@ async fn wait_for_rekey(client: &Client, mut status: MasterKeys) -> Result<Maste
         polls_left = if remaining < last { IDLE_POLLS } else { polls_left - 1 };
         if polls_left == 0 {
             return Err(Failure::Said(format!(
-                "{remaining} data keys are still under an old master key; the gate's log says why, and the old key is kept"
+                "{remaining} data keys are still wrapped by an old master key, which is kept; see the log of the gate for the reason"
             )));
         }
         if remaining != last && prompt::interactive() {
-            output::say(&format!("{remaining} data keys to wrap anew"));
+            output::say(&format!("{remaining} data keys to rewrap"));
         }
         last = remaining;
         looks.tick().await;

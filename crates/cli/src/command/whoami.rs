@@ -1,4 +1,4 @@
-//! `toolgate whoami`: whose key is shown to which gate.
+//! `toolgate whoami`.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use toolgate_api::agents;
 use super::{Connection, Failure};
 use crate::output::{Report, align, clean, plain};
 
-/// Show whose key commands use, and for which gate
+/// Show the principal whose key commands use, and the gate
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate whoami\n  toolgate whoami --profile agent")]
 pub(crate) struct Whoami {
@@ -16,7 +16,6 @@ pub(crate) struct Whoami {
 }
 
 impl Whoami {
-    /// Asks the gate.
     pub(crate) async fn run(&self) -> Result<Report, Failure> {
         let access = self.connection.access()?;
         let caller = access.client()?.to::<agents::Whoami>().send().await?;

@@ -1,17 +1,16 @@
-//! Claude Code: the events `PreToolUse`, which every call passes, and `PermissionRequest`, which stands in for its own
-//! dialog. A yes to `PreToolUse` leaves the client's own deny rules in force.
+//! Claude Code: `PreToolUse` runs before every call, `PermissionRequest` instead of its permission dialog. If `PreToolUse`
+//! allows a call, the deny rules of the client still apply.
 
 use serde_json::{Value, json};
 
 use super::fields::Fields;
 use super::{Category, HookCall, HookInput, InputError};
 
-/// The event before every call.
 pub const PRE_TOOL: &str = "PreToolUse";
-/// The event before the client would ask the person at its terminal.
+/// The event before the permission dialog of the client.
 pub const PERMISSION: &str = "PermissionRequest";
 
-/// Events that no call depends on.
+/// Events that decide nothing.
 const QUIET: [&str; 14] = [
     "ConfigChange",
     "Notification",
@@ -29,7 +28,6 @@ const QUIET: [&str; 14] = [
     "UserPromptSubmit",
 ];
 
-/// Understands an input.
 pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     let event = fields.need("hook_event_name")?;
     if event != PRE_TOOL && event != PERMISSION {
@@ -47,7 +45,6 @@ pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     Ok(HookInput::Call { event, call })
 }
 
-/// The answer in the client's words.
 pub fn answer(event: &str, allow: bool, reason: &str) -> Value {
     let decision = if allow { "allow" } else { "deny" };
     if event == PERMISSION {
@@ -60,7 +57,7 @@ pub fn answer(event: &str, allow: bool, reason: &str) -> Value {
     }})
 }
 
-/// The answer to a request for permission, which Codex words alike.
+/// The decision on a permission request, which Codex formats in the same way.
 pub fn permission_answer(allow: bool, reason: &str) -> Value {
     let decision = if allow { json!({"behavior": "allow"}) } else { json!({"behavior": "deny", "message": reason}) };
     json!({"hookSpecificOutput": {"hookEventName": PERMISSION, "decision": decision}})

@@ -1,5 +1,5 @@
-//! Codex CLI: the events `PreToolUse`, which calls of its shell, of `apply_patch` and of MCP servers pass, and
-//! `PermissionRequest`, with which it asks to leave its sandbox.
+//! Codex CLI: `PreToolUse` runs before calls of its shell, `apply_patch` and MCP servers, `PermissionRequest` before it leaves
+//! its sandbox.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,9 @@ use super::claude_code::{self, PERMISSION};
 use super::fields::Fields;
 use super::{Category, HookCall, HookInput, InputError};
 
-/// The event before calls.
 pub const PRE_TOOL: &str = claude_code::PRE_TOOL;
 
-/// Events that no call depends on.
+/// Events that decide nothing.
 const QUIET: [&str; 10] = [
     "Interrupt",
     "PostCompact",
@@ -24,12 +23,11 @@ const QUIET: [&str; 10] = [
     "UserPromptSubmit",
 ];
 
-/// Understands an input.
 pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     let event = fields.need("hook_event_name")?;
     let tool = match event.as_str() {
         PRE_TOOL => fields.need("tool_name")?,
-        // A tool of its own: who lets a command run in the sandbox for good has not let it leave.
+        // A separate tool: a standing approval for a command in the sandbox must not cover leaving it.
         PERMISSION => format!("{PERMISSION}:{}", fields.need("tool_name")?),
         _ => return fields.no_call(event, &QUIET),
     };
@@ -44,11 +42,10 @@ pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     Ok(HookInput::Call { event, call })
 }
 
-/// The answer in the client's words.
 pub fn answer(event: &str, allow: bool, reason: &str) -> Value {
     match event {
         PERMISSION => claude_code::permission_answer(allow, reason),
-        // It takes a no and silence here; an explicit yes is an error of the hook to it.
+        // It accepts a denial or no decision; an explicit approval is a failed hook.
         _ if allow => json!({}),
         _ => claude_code::answer(PRE_TOOL, allow, reason),
     }

@@ -1,5 +1,5 @@
-//! Cursor: the event `preToolUse`, which every call passes, and the older ones for the shell, for MCP servers, for files
-//! and for subagents, which say the same things in other members.
+//! Cursor: `preToolUse` runs before every call; older events for the shell, MCP servers, files and subagents have the same
+//! content in other members.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::strict_json;
@@ -7,13 +7,12 @@ use toolgate_model::strict_json;
 use super::fields::Fields;
 use super::{Category, HookCall, HookInput, InputError, Reply};
 
-/// The event before every call.
 pub const PRE_TOOL: &str = "preToolUse";
 
-/// How the client marks tools of MCP servers.
+/// The prefix of tools of MCP servers.
 const SERVER_MARK: &str = "MCP:";
 
-/// Events that no call depends on.
+/// Events that decide nothing.
 const QUIET: [&str; 14] = [
     "afterAgentResponse",
     "afterAgentThought",
@@ -31,7 +30,6 @@ const QUIET: [&str; 14] = [
     "workspaceOpen",
 ];
 
-/// Understands an input.
 pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     let event = fields.need("hook_event_name")?;
     let (tool, category, arguments) = match event.as_str() {
@@ -49,7 +47,7 @@ pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
         "beforeMCPExecution" => {
             let tool = fields.need("tool_name")?;
             let tool = if tool.starts_with(SERVER_MARK) { tool } else { format!("{SERVER_MARK}{tool}") };
-            // The same name at another server is another tool: whoever decides has to see which.
+            // The same name at another server is another tool, so approvers must see the server.
             let server = Value::Object(fields.some(&["url", "command"]));
             let input = Value::Object(arguments(&mut fields)?);
             (tool, Category::Mcp, Map::from_iter([("server".to_owned(), server), ("input".to_owned(), input)]))
@@ -57,7 +55,7 @@ pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
         "beforeReadFile" | "beforeTabFileRead" => {
             fields.need("file_path")?;
             let tool = if event == "beforeReadFile" { "Read" } else { "TabRead" };
-            // The content of the file is in the input too, and nobody needs it to decide.
+            // The input also contains the content of the file, which is not needed for the decision.
             (tool.to_owned(), Category::Info, fields.some(&["file_path"]))
         }
         "subagentStart" => {
@@ -81,7 +79,6 @@ pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     Ok(HookInput::Call { event, call })
 }
 
-/// The answer in the client's words.
 pub fn answer(allow: bool, reason: &str) -> Value {
     if allow {
         return json!({"permission": "allow"});
@@ -89,7 +86,7 @@ pub fn answer(allow: bool, reason: &str) -> Value {
     json!({"permission": "deny", "user_message": reason, "agent_message": reason})
 }
 
-/// What the tool is called with, which for servers comes as the text of a JSON object.
+/// The arguments, which for MCP servers are the text of a JSON object.
 fn arguments(fields: &mut Fields) -> Result<Map<String, Value>, InputError> {
     if let Some(Value::String(text)) = fields.get("tool_input")
         && let Ok(Value::Object(arguments)) = strict_json::parse(text.as_bytes())
@@ -99,7 +96,7 @@ fn arguments(fields: &mut Fields) -> Result<Map<String, Value>, InputError> {
     fields.arguments()
 }
 
-/// The folder that is open; the directory of the call may be any below it.
+/// The open directory; the working directory of the call may be below it.
 fn workspace(fields: &Fields) -> Option<String> {
     let root = fields.get("workspace_roots").and_then(|roots| roots.get(0)).and_then(Value::as_str);
     root.filter(|root| root.starts_with('/')).map(str::to_owned).or_else(|| fields.directory())

@@ -1,14 +1,13 @@
-//! Gemini CLI: the event `BeforeTool`, which every call passes after the client's own policy let it.
+//! Gemini CLI: `BeforeTool` runs before every call that the policy of the client allows.
 
 use serde_json::{Value, json};
 
 use super::fields::Fields;
 use super::{Category, HookCall, HookInput, InputError};
 
-/// The event before every call.
 pub const PRE_TOOL: &str = "BeforeTool";
 
-/// Events that no call depends on.
+/// Events that decide nothing.
 const QUIET: [&str; 10] = [
     "AfterAgent",
     "AfterModel",
@@ -22,14 +21,13 @@ const QUIET: [&str; 10] = [
     "SessionStart",
 ];
 
-/// Understands an input.
 pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     let event = fields.need("hook_event_name")?;
     if event != PRE_TOOL {
         return fields.no_call(event, &QUIET);
     }
     let tool = fields.need("tool_name")?;
-    // A server may give its tool any name, also that of a tool which only looks.
+    // A server can give its tool any name, also that of a read-only tool.
     let of_server = tool.starts_with("mcp_") || fields.get("mcp_context").is_some_and(|context| !context.is_null());
     let call = HookCall {
         session: fields.need("session_id")?,
@@ -42,7 +40,6 @@ pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     Ok(HookInput::Call { event, call })
 }
 
-/// The answer in the client's words.
 pub fn answer(allow: bool, reason: &str) -> Value {
     json!({"decision": if allow { "allow" } else { "deny" }, "reason": reason})
 }

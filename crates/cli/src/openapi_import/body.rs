@@ -1,4 +1,4 @@
-//! Request bodies: a media type that can be sent is chosen, and the members of the body become parameters.
+//! Request bodies: selects a media type, and converts the members of the body to parameters.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ impl<'a> Import<'a> {
     ) -> Result<BodyKind, String> {
         let Some(body) = body else { return Ok(BodyKind::None) };
         let pointer = body.pointer.clone();
-        let body = self.resolve(body).map_err(|reason| format!("its body cannot be read: {reason}"))?;
+        let body = self.resolve(body).map_err(|reason| format!("could not read its body: {reason}"))?;
         self.known_members(&body, &["content", "description", "required"]);
         if body.text("description").is_some_and(|text| !text.is_empty()) {
             self.findings.add(Kind::BodyKeyword, &below(&body.pointer, "description"), "description");
@@ -46,7 +46,7 @@ impl<'a> Import<'a> {
             }
             let listed: Vec<&str> = content.iter().map(|(media_type, _)| *media_type).collect();
             if body.is("required") || listed.is_empty() || !is_empty_allowed(&content) {
-                return Err(format!("its body is {}, which is not sent", listed.join(" or ")));
+                return Err(format!("its body is {}, which is not supported", listed.join(" or ")));
             }
             return Ok(BodyKind::None);
         };
@@ -63,15 +63,15 @@ impl<'a> Import<'a> {
             None => Ok(Members { rest: Rest::Open(Value::Bool(true)), ..Members::default() }),
         }?;
         if !allowed {
-            // Some documents give every operation a body, and an empty one to those that have none.
-            self.findings.add(Kind::Body, &pointer, "the method has no body");
+            // Some documents have empty bodies for operations without one.
+            self.findings.add(Kind::Body, &pointer, "the method cannot have a body");
             return match members.required.is_empty() && members.alternatives.is_empty() {
                 true => Ok(BodyKind::None),
-                false => Err("it needs a body, and its method has none".to_owned()),
+                false => Err("it requires a body, but its method cannot have one".to_owned()),
             };
         }
         if !body.is("required") && !members.required.is_empty() {
-            self.findings.add(Kind::BodyRequired, &pointer, "its required members must be given");
+            self.findings.add(Kind::BodyRequired, &pointer, "its required members are required");
         }
         self.place(members, kind, inputs);
         Ok(kind)
@@ -83,7 +83,7 @@ impl<'a> Import<'a> {
         let rest = members.rest.into_schema();
         for (member, (schema, pointer)) in members.properties {
             if schema == Value::Bool(false) {
-                // Where the body is open, only this keeps it out.
+                // Excludes the name if the body allows further members.
                 if rest.is_some() {
                     inputs.forbid(member);
                 }
@@ -103,7 +103,7 @@ impl<'a> Import<'a> {
             names.insert(member, name);
         }
         for member in members.required.iter().filter(|member| !names.contains_key(*member)) {
-            let note = format!("{member} is required and not described");
+            let note = format!("{member} is required but not described");
             let schema = rest.clone().unwrap_or_else(|| json!({}));
             self.findings.add(Kind::ParameterAdded, &members.pointer, note);
             let (goes, divider, required, pointer) = (Goes::Body, None, true, &members.pointer);
@@ -127,7 +127,7 @@ impl<'a> Import<'a> {
             }
         }
         for (name, encoding) in media_type.get("encoding").map(|encoding| encoding.members()).unwrap_or_default() {
-            // This one is what is done anyway.
+            // This is the default here.
             let is_brackets = encoding.text("style") == Some("deepObject") && encoding.members().iter().all(is_deep);
             if !is_brackets {
                 self.findings.add(Kind::Encoding, &encoding.pointer, name);

@@ -1,9 +1,8 @@
-//! The registry's own rules, asked one tool or one name at a time, so that one invalid tool costs itself and no more.
+//! Checks single tools and names by the rules of the registry, so that an invalid tool does not affect others.
 
 use serde_json::{Value, json};
 use toolgate_model::service::{DefinitionError, ServiceDefinition, ToolDefinition, ToolName};
 
-/// Reads a tool as the registry would.
 pub(super) fn tool(name: &ToolName, tool: &Value) -> Result<ToolDefinition, DefinitionError> {
     let definition = json!({"service": "import", "version": "1", "tools": {name.as_str(): tool}});
     let mut read = ServiceDefinition::from_json(&definition)?;

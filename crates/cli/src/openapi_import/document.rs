@@ -1,16 +1,15 @@
-//! The text of a document as a value: JSON, or YAML 1.2. Large, because real ones are.
+//! Parses documents: JSON or YAML 1.2.
 
 use serde_json::Value;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Options, UserMessageFormatter, budget, options};
 use toolgate_model::{strict_json, strict_yaml};
 
-/// The most that is read of a document, in bytes.
 pub(crate) const DOCUMENT_LIMIT: usize = 64 * 1024 * 1024;
 
-/// Reads a text. A key that appears twice is refused, since one of the two would be lost.
+/// Duplicate keys are refused.
 pub(crate) fn parse(text: &str) -> Result<Value, String> {
-    // YAML is read much more slowly than JSON, which is YAML too.
+    // JSON is also YAML, but the YAML parser is much slower.
     if text.trim_start().starts_with('{') {
         return strict_json::parse(text.as_bytes()).map_err(|error| error.to_string());
     }
@@ -53,7 +52,7 @@ mod tests {
     #[test]
     fn a_number_that_would_lose_digits_is_refused_in_both() {
         for text in ["maximum: 18446744073709551616", r#"{"maximum": 18446744073709551616}"#] {
-            assert!(parse(text).unwrap_err().contains("than can be kept exactly"), "{text}");
+            assert!(parse(text).unwrap_err().contains("than can be represented exactly"), "{text}");
         }
         assert_eq!(parse("maximum: 18446744073709551615").unwrap(), json!({"maximum": u64::MAX}));
     }

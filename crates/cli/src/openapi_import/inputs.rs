@@ -1,5 +1,4 @@
-//! What a tool takes: parameters from the path, the query, headers and the body share one set of names, and each knows
-//! where it goes.
+//! The parameters of a tool: path, query, headers and body share one set of names, and each parameter has a placement.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::service::Divider;
@@ -8,53 +7,39 @@ use super::Import;
 use super::finding::Kind;
 use super::schema::{Direction, References};
 
-/// The most that the parameters of one tool may refer to, in bytes of JSON.
+/// The limit for the parameters of a tool with their references, in bytes of JSON.
 const PARAMETERS_LIMIT: usize = 1024 * 1024;
 
-/// Where a parameter goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goes {
-    /// Into a placeholder of the path.
     Path,
-    /// Into the query.
     Query,
-    /// Into a header.
     Header,
-    /// Into the body.
     Body,
 }
 
-/// One parameter.
 pub(super) struct Input<'p> {
-    /// The name that the caller should see.
     pub(super) name: &'p str,
-    /// Its name in the request.
     pub(super) wire_name: &'p str,
-    /// The part of the request.
     pub(super) goes: Goes,
-    /// What divides the items where a list goes there as one text.
+    /// The separator of a list that is sent as one text.
     pub(super) divider: Option<Divider>,
-    /// What it must look like.
     pub(super) schema: Value,
-    /// Whether it must be given.
     pub(super) required: bool,
-    /// Where the document has it.
+    /// The pointer in the document.
     pub(super) pointer: &'p str,
 }
 
-/// All parameters of one tool.
 #[derive(Debug, Default)]
 pub(super) struct Inputs {
     properties: Map<String, Value>,
     required: Vec<Value>,
     placements: Map<String, Value>,
-    /// What parameters without a name of their own must look like; without it there are none.
+    /// The schema of parameters that are not named; `None` if there are none.
     pub(super) rest: Option<Value>,
-    /// Lists of names of which one must be there in full.
+    /// Alternatives of required names.
     pub(super) alternatives: Vec<Vec<Vec<String>>>,
-    /// What the schemas refer to.
     pub(super) references: References,
-    /// Whether the method puts parameters into the body by itself.
     pub(super) method_has_body: bool,
 }
 
@@ -70,7 +55,7 @@ impl Goes {
 }
 
 impl Import<'_> {
-    /// Adds a parameter, under another name where its own is taken. Answers its name.
+    /// Adds a parameter, under another name if its own is used, and returns the name.
     pub(super) fn add_input(&mut self, inputs: &mut Inputs, input: Input<'_>) -> String {
         let mut name = input.name.to_owned();
         for number in 1.. {
@@ -85,7 +70,7 @@ impl Import<'_> {
         }
         let by_itself = match input.goes {
             Goes::Path => true,
-            // An unplaced name with brackets would be refused in a form.
+            // A name with brackets would be refused in a form.
             Goes::Body => inputs.method_has_body && !name.contains(['[', ']']),
             Goes::Query | Goes::Header => false,
         };
@@ -108,7 +93,6 @@ impl Import<'_> {
         name
     }
 
-    /// The schema of all parameters.
     pub(super) fn input_schema(&mut self, inputs: &mut Inputs) -> Result<Value, String> {
         let mut schema = Map::new();
         schema.insert("type".to_owned(), json!("object"));
@@ -131,7 +115,7 @@ impl Import<'_> {
         let references = std::mem::take(&mut inputs.references);
         let definitions = self.definitions(Direction::Request, references, PARAMETERS_LIMIT);
         let definitions = definitions.map_err(|size| {
-            format!("its parameters have {size} bytes with all they refer to, and {PARAMETERS_LIMIT} is the limit")
+            format!("its parameters have {size} bytes with their references; the limit is {PARAMETERS_LIMIT}")
         })?;
         if !definitions.is_empty() {
             schema.insert("$defs".to_owned(), Value::Object(definitions));
@@ -141,17 +125,16 @@ impl Import<'_> {
 }
 
 impl Inputs {
-    /// Whether there is a parameter of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.properties.contains_key(name)
     }
 
-    /// Keeps a name out, unless a parameter has it already: that one then goes where it goes.
+    /// Excludes a name, unless a parameter has it.
     pub(super) fn forbid(&mut self, name: String) {
         self.properties.entry(name).or_insert(Value::Bool(false));
     }
 
-    /// Where the parameters go that do not go there by themselves.
+    /// The placements that are not implied by the method.
     pub(super) fn take_placements(&mut self) -> Map<String, Value> {
         std::mem::take(&mut self.placements)
     }

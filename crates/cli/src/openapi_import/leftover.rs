@@ -1,4 +1,4 @@
-//! What a document says besides its operations: taken for the service itself, or told.
+//! Everything in a document besides operations: used for the service, or reported.
 
 use toolgate_model::credential::ServiceName;
 use toolgate_model::service::ServiceVersion;

@@ -1,5 +1,5 @@
-//! Names of tools: the operation's id made to fit, else its method and path. Operations that would share one all get a
-//! suffix made of method and path, so that none of their names depends on which other operations there are.
+//! Names of tools: from the operation id, or else method and path. Operations with the same name all get a suffix from method
+//! and path, so that no name depends on the order of operations.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One operation becomes one tool, or one finding that says why not.
+//! Converts an operation to a tool, or to a finding with the reason.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::service::{HttpMethod, ToolDefinition, ToolName};
@@ -61,7 +61,7 @@ impl<'a> Import<'a> {
             let item = match self.resolve(part) {
                 Ok(item) if item.value.is_object() => item,
                 Ok(_) => {
-                    self.findings.add(Kind::PathItem, &pointer, "it is no object");
+                    self.findings.add(Kind::PathItem, &pointer, "it is not an object");
                     continue;
                 }
                 Err(reason) => {
@@ -88,9 +88,9 @@ impl<'a> Import<'a> {
     pub(super) fn tool(&mut self, operation: &Operation<'a>, name: &ToolName) -> Result<ToolDefinition, String> {
         let part = &operation.part;
         if !part.value.is_object() {
-            return Err("it is no object".to_owned());
+            return Err("it is not an object".to_owned());
         }
-        let unknown = || format!("tools do not have the method {}", operation.method.to_uppercase());
+        let unknown = || format!("the method {} is not supported", operation.method.to_uppercase());
         let method = HttpMethod::parse(operation.method).ok_or_else(unknown)?;
         self.known_members(part, &MEMBERS);
         self.check_server(operation.server_holder())?;
@@ -157,7 +157,7 @@ impl<'a> Import<'a> {
             }
         }
         tool.remove("returns");
-        self.findings.add(Kind::ResponseSchema, &pointer, "it cannot be told from a list of members");
+        self.findings.add(Kind::ResponseSchema, &pointer, "it is ambiguous with a list of members");
         read(name, &tool)
     }
 
@@ -213,5 +213,5 @@ impl<'a> Import<'a> {
 }
 
 fn read(name: &ToolName, tool: &Map<String, Value>) -> Result<ToolDefinition, String> {
-    check::tool(name, &Value::Object(tool.clone())).map_err(|error| format!("the registry refuses it: {error}"))
+    check::tool(name, &Value::Object(tool.clone())).map_err(|error| format!("it is invalid: {error}"))
 }

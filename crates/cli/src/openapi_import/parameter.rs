@@ -1,5 +1,5 @@
-//! Parameters of the path, the query and headers. What a request can carry as one value or a list of them is taken as it
-//! is; other shapes are taken apart or left to the caller to write as a text.
+//! Parameters of the path, the query and headers. Scalars and lists are used as they are; other values are expanded, or
+//! passed as text.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ impl<'a> Import<'a> {
         for list in lists.iter().flatten() {
             let outer = found.len();
             if !list.value.is_array() {
-                self.findings.add(Kind::Parameter, &list.pointer, "parameters are a list");
+                self.findings.add(Kind::Parameter, &list.pointer, "`parameters` is not a list");
             }
             for part in list.elements() {
                 let pointer = part.pointer.clone();
@@ -73,13 +73,13 @@ impl<'a> Import<'a> {
                     }
                 };
                 let Some((name, place)) = part.text("name").zip(part.text("in")) else {
-                    self.findings.add(Kind::Parameter, &pointer, "it has no name or no place");
+                    self.findings.add(Kind::Parameter, &pointer, "it has no `name` or no `in`");
                     continue;
                 };
                 match found.iter().position(|(other, at, _)| *other == name && *at == place) {
                     None => found.push((name, place, part)),
                     Some(known) if known < outer => {}
-                    Some(_) => self.findings.add(Kind::Parameter, &pointer, "it is there twice"),
+                    Some(_) => self.findings.add(Kind::Parameter, &pointer, "it is a duplicate"),
                 }
             }
         }
@@ -131,7 +131,7 @@ impl<'a> Import<'a> {
             "path" => self.path_parameter(&given, placeholders, inputs),
             "query" => self.query_parameter(&given, inputs),
             "header" => self.header_parameter(&given, inputs),
-            other => self.leave_out(&given, &format!("{other} parameters are not sent")),
+            other => self.leave_out(&given, &format!("{other} parameters are not supported")),
         }
     }
 
@@ -147,11 +147,11 @@ impl<'a> Import<'a> {
             return Ok(());
         }
         if given.style != "simple" {
-            return Err(format!("the path has `{}` in the style {}", given.name, given.style));
+            return Err(format!("the path parameter `{}` has the unsupported style {}", given.name, given.style));
         }
         let shape = self.shape(given.schema.as_ref());
         if !shape.objects.is_empty() {
-            return Err(format!("the path has `{}`, which is an object", given.name));
+            return Err(format!("the path parameter `{}` is an object", given.name));
         }
         let (schema, divider) = self.value_schema(given, &shape, Divider::Comma, inputs);
         let input = Input {
@@ -171,7 +171,7 @@ impl<'a> Import<'a> {
         // OpenAPI ignores the first two, and the others are as the request needs them.
         let automatic = ["accept", "content-type", "accept-encoding", "content-length", "host"];
         if automatic.iter().any(|name| given.name.eq_ignore_ascii_case(name)) {
-            let note = format!("the header {} is set by itself", given.name);
+            let note = format!("the header {} is set automatically", given.name);
             self.findings.add(Kind::Parameter, &given.part.pointer, note);
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl<'a> Import<'a> {
             "form" | "deepObject" => Divider::Comma,
             "spaceDelimited" => Divider::Space,
             "pipeDelimited" => Divider::Pipe,
-            other => return self.leave_out(given, &format!("the style {other} is not known")),
+            other => return self.leave_out(given, &format!("the style {other} is not supported")),
         };
         let is_deep = given.style == "deepObject";
         if given.schema.is_none() || !(is_deep || given.explode) {
@@ -230,11 +230,11 @@ impl<'a> Import<'a> {
             let more = object.get("additionalProperties").is_some_and(|more| more.value != &Value::Bool(false));
             if more {
                 let pointer = below(&object.pointer, "additionalProperties");
-                self.findings.add(Kind::ParameterOption, &pointer, "members without a name");
+                self.findings.add(Kind::ParameterOption, &pointer, "members that are not named");
             }
         }
         if members.is_empty() && shape.others.is_empty() {
-            return self.leave_out(given, "it is an object without members that are named");
+            return self.leave_out(given, "it is an object without named members");
         }
         self.findings.add(Kind::ParameterExpanded, &given.part.pointer, format!("the members of {}", given.name));
         if shape.others.is_empty() && given.part.get("description").is_some() {
@@ -244,11 +244,11 @@ impl<'a> Import<'a> {
         let mut done = BTreeSet::new();
         for (member, part, required) in members {
             if !done.insert(member) {
-                self.findings.add(Kind::Parameter, &part.pointer, "another alternative has this member too");
+                self.findings.add(Kind::Parameter, &part.pointer, "another alternative also has this member");
                 continue;
             }
             if !self.shape(Some(&part)).objects.is_empty() {
-                self.findings.add(Kind::Parameter, &part.pointer, "an object within an object in the query");
+                self.findings.add(Kind::Parameter, &part.pointer, "a nested object in the query");
                 continue;
             }
             let schema = self.schema(&part, Direction::Request, &mut inputs.references);

@@ -1,4 +1,4 @@
-//! Paths of a document as templates of the registry, whose placeholders have names that fit.
+//! Converts paths to templates of the registry, with valid placeholder names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ pub(super) fn template(path: &str) -> Result<(String, BTreeSet<String>), String>
     let mut rest = path;
     let mut names: BTreeMap<String, &str> = BTreeMap::new();
     while let Some((literal, behind)) = rest.split_once('{') {
-        let (name, after) = behind.split_once('}').ok_or("its path has a { without its }")?;
+        let (name, after) = behind.split_once('}').ok_or("its path has a { without a }")?;
         let placeholder = placeholder(name);
         text.push_str(&format!("{literal}{{{placeholder}}}"));
-        // One value would fill both, and one of the two would go without its limits.
+        // One value would fill both, without the constraints of one of them.
         if let Some(other) = names.insert(placeholder, name).filter(|other| *other != name) {
-            return Err(format!("its path has {{{other}}} and {{{name}}}, which become one placeholder"));
+            return Err(format!("its path has {{{other}}} and {{{name}}}, which yield the same placeholder"));
         }
         rest = after;
     }
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn two_placeholders_never_become_one() {
         let error = template("/a/{b c}/{b_c}").unwrap_err();
-        assert_eq!(error, "its path has {b c} and {b_c}, which become one placeholder");
+        assert_eq!(error, "its path has {b c} and {b_c}, which yield the same placeholder");
         assert!(template("/{+}/{?}").is_err());
         assert!(template("/a/{id}/b/{id}").is_ok(), "one parameter may stand twice");
     }

@@ -1,11 +1,11 @@
-//! JSON pointers, and references within one document. Nothing is ever fetched: what leads out of the document is told.
+//! JSON pointers, and references within a document. References to other documents are reported and never fetched.
 
 use serde_json::Value;
 
 use super::Import;
 use super::finding::Kind;
 
-/// How many references may lead to each other before somebody is assumed to go in circles.
+/// Longer chains of references are assumed to be circular.
 const HOP_LIMIT: usize = 16;
 
 /// A part of the document and where it stands.
@@ -61,7 +61,7 @@ impl<'a> Import<'a> {
                 _ => return Ok(part),
             }
         }
-        Err("its references go in circles".to_owned())
+        Err("its references are circular".to_owned())
     }
 
     /// Follows references until there is something else.
@@ -69,7 +69,7 @@ impl<'a> Import<'a> {
         let mut part = part;
         for _ in 0..HOP_LIMIT {
             let Some(reference) = part.value.get("$ref") else { return Ok(part) };
-            let reference = reference.as_str().ok_or("its $ref is no text")?;
+            let reference = reference.as_str().ok_or("its $ref is not a string")?;
             for (name, sibling) in part.members() {
                 if name != "$ref" {
                     self.findings.add(Kind::ReferenceSibling, &sibling.pointer, name);
@@ -77,13 +77,13 @@ impl<'a> Import<'a> {
             }
             part = self.target(reference)?;
         }
-        Err("its references go in circles".to_owned())
+        Err("its references are circular".to_owned())
     }
 
     /// What a reference leads to.
     pub(super) fn target(&mut self, reference: &str) -> Result<Part<'a>, String> {
         let Some(pointer) = local_pointer(reference) else {
-            return Err(format!("{reference} leads out of the document"));
+            return Err(format!("{reference} refers to another document"));
         };
         let Some(value) = self.document.pointer(&pointer) else {
             return Err(format!("{reference} leads nowhere"));

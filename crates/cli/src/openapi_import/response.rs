@@ -1,4 +1,4 @@
-//! Answers: which status codes are successes, and what the first success in JSON looks like.
+//! Responses: the success status codes, and the schema of the first success in JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -7,23 +7,19 @@ use super::finding::Kind;
 use super::reference::{Part, below};
 use super::schema::{Direction, References};
 
-/// The largest schema of an answer that is kept, in bytes of JSON. It is shown to callers and not enforced; the answers
-/// of large services refer to nearly all of their schemas.
+/// The limit for the schema of a result, in bytes of JSON. It is shown to callers and not enforced; results of large services
+/// refer to nearly all of their schemas.
 const RETURNS_LIMIT: usize = 24 * 1024;
 
-/// What is known of the answers.
 #[derive(Debug, Default)]
 pub(super) struct ResponseSummary {
-    /// Codes and classes of success; empty where the document names none.
+    /// Success codes and classes; empty if the document has none.
     pub(super) success: Vec<Value>,
-    /// The schema of the answer.
     pub(super) returns: Option<Value>,
-    /// Where the document has it.
     pub(super) pointer: String,
 }
 
 impl<'a> Import<'a> {
-    /// Reads the answers of an operation.
     pub(super) fn summary(&mut self, responses: Option<Part<'a>>) -> ResponseSummary {
         let mut summary = ResponseSummary::default();
         let Some(responses) = responses else { return summary };
@@ -80,12 +76,12 @@ impl<'a> Import<'a> {
         summary.pointer = schema.pointer;
     }
 
-    /// The schema of an answer, unless it says nothing or is too large.
+    /// The schema of a result, unless it is trivial or too large.
     fn returns(&mut self, schema: &Part<'a>, response: &Part<'a>) -> Option<Value> {
         let mut references = References::new();
         let mut members = match self.schema(schema, Direction::Response, &mut references) {
             Value::Object(members) => members,
-            // A schema that takes everything or nothing tells a caller nothing.
+            // A schema that accepts everything or nothing is not useful.
             _ => Map::new(),
         };
         match response.get("description") {
@@ -115,7 +111,7 @@ impl<'a> Import<'a> {
     }
 
     fn too_large(&mut self, schema: &Part<'a>, size: usize) -> Option<Value> {
-        let note = format!("it has {size} bytes with all it refers to, and {RETURNS_LIMIT} is the limit");
+        let note = format!("it has {size} bytes with its references; the limit is {RETURNS_LIMIT}");
         self.findings.add(Kind::ResponseSchema, &schema.pointer, note);
         None
     }

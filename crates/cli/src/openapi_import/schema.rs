@@ -1,5 +1,5 @@
-//! Schemas of OpenAPI 3.0 and 3.1 as the registry takes them: JSON Schema 2020-12 whose every keyword is enforced. What
-//! is said in another way there is converted, and what would not be enforced is taken out and told.
+//! Converts schemas of OpenAPI 3.0 and 3.1 to JSON Schema 2020-12 with only keywords that the registry enforces. Other
+//! keywords are removed and reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +60,7 @@ impl<'a> Import<'a> {
             Value::Bool(_) => return part.value.clone(),
             Value::Object(members) => members,
             _ => {
-                self.findings.add(Kind::SchemaKeyword, &part.pointer, "a schema that is no object");
+                self.findings.add(Kind::SchemaKeyword, &part.pointer, "a schema that is not an object");
                 return Value::Bool(true);
             }
         };
@@ -132,7 +132,7 @@ impl<'a> Import<'a> {
 
     /// The reference to a definition. One that leads nowhere leaves the value open, and is told.
     fn reference(&mut self, reference: &Value, pointer: &str, references: &mut References) -> Option<String> {
-        let target = reference.as_str().ok_or_else(|| "its $ref is no text".to_owned());
+        let target = reference.as_str().ok_or_else(|| "its $ref is not a string".to_owned());
         match target.and_then(|reference| self.target(reference)) {
             Ok(target) => {
                 let name = self.name_of(&target.pointer);

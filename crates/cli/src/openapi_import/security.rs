@@ -1,4 +1,4 @@
-//! Who may call: the credentials that a service takes, and the scope that each operation needs.
+//! Security schemes: the credentials of a service, and the scopes of operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +66,7 @@ impl<'a> Import<'a> {
         let requirements = operation.get("security").or_else(|| root.get("security"))?;
         let alternatives = requirements.elements();
         if alternatives.iter().all(|requirement| requirement.members().is_empty()) {
-            self.findings.add(Kind::CredentialNotNeeded, &operation.pointer, "it needs no credential");
+            self.findings.add(Kind::CredentialNotNeeded, &operation.pointer, "it requires no credential");
         }
         let mut scopes: Vec<(&'a str, String)> = Vec::new();
         for requirement in &alternatives {
@@ -121,7 +121,7 @@ impl<'a> Import<'a> {
             }
             (kind, scheme) => {
                 let words: Vec<&str> = [kind, scheme].into_iter().flatten().collect();
-                return Err(format!("no credential authenticates by {}", words.join(" ")));
+                return Err(format!("no auth type for {}", words.join(" ")));
             }
         };
         if let Some(description) = part.text("description") {
@@ -139,7 +139,7 @@ impl<'a> Import<'a> {
             "header" if name.eq_ignore_ascii_case("authorization") => json!({}),
             "header" => json!({"auth": {"header_name": name}}),
             "query" => json!({"auth": {"location": "query", "query_param": name}}),
-            other => return Err(format!("no credential stands in a {other}")),
+            other => return Err(format!("credentials in a {other} are not supported")),
         };
         Ok((AuthType::ApiKey, auth, String::new()))
     }

@@ -1,5 +1,4 @@
-//! Where the service is. A definition has one address; a document may have several, with variables, and one for each
-//! operation.
+//! The base URL of the service. A definition has one; a document may have several, with variables, and one per operation.
 
 use serde_json::Value;
 use toolgate_model::connection::BaseUrl;
@@ -33,12 +32,13 @@ impl<'a> Import<'a> {
                 Ok(base) => chosen = Some(base),
                 Err(_) if wanted.is_some() => {}
                 Err(reason) => {
-                    let note = format!("{url} {reason}; give --base-url, or a base_url in the credential's metadata");
+                    let note =
+                        format!("{url} {reason}; pass --base-url, or set base_url in the metadata of the credential");
                     self.findings.add(Kind::Server, &server.pointer, note);
                 }
             }
             if let Some(wanted) = wanted.filter(|wanted| chosen.as_ref() != Some(*wanted)) {
-                self.findings.add(Kind::Server, &server.pointer, format!("{url}; {wanted} was asked for"));
+                self.findings.add(Kind::Server, &server.pointer, format!("{url}; {wanted} was requested"));
             }
         }
         wanted.cloned().or(chosen)
@@ -68,7 +68,9 @@ impl<'a> Import<'a> {
         let Some(first) = elements.first() else { return Ok(()) };
         let address = self.with_defaults(first);
         if self.server.as_deref() != Some(address.trim_end_matches('/')) {
-            return Err(format!("it is at {address}, and the service is elsewhere; import it as a service of its own"));
+            return Err(format!(
+                "it is at {address}, not at the base URL of the service; import it as a separate service"
+            ));
         }
         for other in elements.iter().skip(1) {
             self.findings.add(Kind::Server, &other.pointer, other.text("url").unwrap_or_default());
@@ -89,7 +91,11 @@ impl<'a> Import<'a> {
             address = address.replace(&format!("{{{name}}}"), &default);
         }
         if address.starts_with("//") {
-            self.findings.add(Kind::ServerVariable, &below(&server.pointer, "url"), "its scheme is taken to be https");
+            self.findings.add(
+                Kind::ServerVariable,
+                &below(&server.pointer, "url"),
+                "its scheme is assumed to be https",
+            );
             address.insert_str(0, "https:");
         }
         address

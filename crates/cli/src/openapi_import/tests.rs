@@ -80,12 +80,12 @@ fn every_operation_is_a_tool_or_a_finding() {
     assert_sound(&imported);
     assert_eq!(imported.operations, 10);
     for (pointer, reason) in [
-        ("/paths/~1files/post", "its body is multipart/form-data, which is not sent"),
-        ("/paths/~1lists/post", "its body is of type \"array\", and parameters are the members of an object"),
-        ("/paths/~1orders~1{order id}~1notes~1{note}/options", "tools do not have the method OPTIONS"),
+        ("/paths/~1files/post", "its body is multipart/form-data, which is not supported"),
+        ("/paths/~1lists/post", "its body has type \"array\"; only objects can become parameters"),
+        ("/paths/~1orders~1{order id}~1notes~1{note}/options", "the method OPTIONS is not supported"),
         (
             "/paths/~1search/head",
-            "it is at https://search.shop.example, and the service is elsewhere; import it as a service of its own",
+            "it is at https://search.shop.example, not at the base URL of the service; import it as a separate service",
         ),
     ] {
         let found =

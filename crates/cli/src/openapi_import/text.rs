@@ -1,4 +1,4 @@
-//! Names and texts of a document, made to fit where a definition has them.
+//! Converts names and texts of a document to valid ones.
 
 use toolgate_model::text::check_line;
 

@@ -1,4 +1,4 @@
-//! A definition as YAML for people: in the order in which one reads it, with a remark wherever a person must decide.
+//! Writes a definition as YAML, in reading order, with comments on what to review.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,9 @@ const WORDS: [&str; 9] = ["false", "n", "no", "null", "off", "on", "true", "y", 
 
 /// Writes the definition.
 pub(crate) fn write(imported: &Imported) -> String {
-    let mut text = String::from("# From an OpenAPI document. The safety tiers are proposed by method: confirm each.\n");
+    let mut text = String::from(
+        "# From an OpenAPI document. The safety tiers are proposals from the HTTP methods: review each.\n",
+    );
     for need in &imported.credentials {
         let line = format!(
             "# Credential for {} ({} operations): auth_type {}, metadata {}",

@@ -1,25 +1,23 @@
-//! Rows of cells in columns: as wide as they are where a program reads them, within the terminal where a person does. No
-//! word is ever cut, so an identifier can always be copied.
+//! Aligns cells in columns, within the width of a terminal if there is one. Words are never cut, so that identifiers can be
+//! copied.
 
 use unicode_width::UnicodeWidthStr;
 
-/// Between two columns.
 const GAP: usize = 2;
-/// Before the further lines of a row that does not fit in one.
+/// The indentation of continued rows.
 const INDENT: usize = 4;
-/// A column of text is not made narrower than this.
+/// The minimum width of a wrapped column.
 const READABLE: usize = 16;
 
-/// What is done with rows that cannot be made to fit by wrapping text.
+/// What happens to rows that do not fit even with wrapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Excess {
-    /// A row takes several lines, with some of the columns on each.
+    /// The columns of a row are divided among several lines.
     Stack,
-    /// The last column is too wide, and the terminal wraps it.
+    /// The last column exceeds the width, and the terminal wraps it.
     Overflow,
 }
 
-/// The rows in aligned columns, within so many columns of a terminal, if it is one.
 pub(super) fn arranged(rows: &[Vec<String>], terminal: Option<usize>, excess: Excess) -> String {
     let widths = natural(rows);
     let Some(available) = terminal.filter(|available| total(&widths) > *available) else {
@@ -41,12 +39,11 @@ pub(super) fn arranged(rows: &[Vec<String>], terminal: Option<usize>, excess: Ex
     }
 }
 
-/// The widest cell of each column.
 fn natural(rows: &[Vec<String>]) -> Vec<usize> {
     widest(rows, |cell| cell.width())
 }
 
-/// How narrow each column can be made: its longest word, and what can be read.
+/// The minimum width of each column: its longest word.
 fn floors(rows: &[Vec<String>], widths: &[usize]) -> Vec<usize> {
     let words = widest(rows, |cell| cell.split(' ').map(UnicodeWidthStr::width).max().unwrap_or_default());
     words.iter().zip(widths).map(|(word, width)| (*word).max(READABLE).min(*width)).collect()
@@ -70,7 +67,7 @@ fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
-/// Takes from the widest column that has something to give, until all fit.
+/// Shrinks the widest columns until all fit.
 fn shrunk(mut widths: Vec<usize>, floors: &[usize], available: usize) -> Vec<usize> {
     while total(&widths) > available {
         let shrinkable = widths.iter_mut().zip(floors).filter(|(width, floor)| **width > **floor);
@@ -82,7 +79,6 @@ fn shrunk(mut widths: Vec<usize>, floors: &[usize], available: usize) -> Vec<usi
     widths
 }
 
-/// The columns divided among as many lines as they need.
 fn stacked(widths: &[usize], floors: &[usize], available: usize) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = vec![Vec::new()];
     for (width, floor) in widths.iter().zip(floors) {
@@ -102,7 +98,6 @@ fn stacked(widths: &[usize], floors: &[usize], available: usize) -> Vec<Vec<usiz
     groups
 }
 
-/// Writes rows whose columns are divided among these groups, one line or more for each group.
 fn lines(rows: &[Vec<String>], groups: &[Vec<usize>], indent: usize) -> String {
     let mut text = String::new();
     for row in rows {
@@ -126,7 +121,7 @@ fn lines(rows: &[Vec<String>], groups: &[Vec<usize>], indent: usize) -> String {
     text
 }
 
-/// The cell in lines of at most this width, broken at spaces only.
+/// Wraps a cell at spaces.
 fn wrapped(cell: &str, width: usize) -> Vec<String> {
     if cell.width() <= width {
         return vec![cell.to_owned()];

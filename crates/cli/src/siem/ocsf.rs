@@ -1,5 +1,5 @@
-//! Events as OCSF 1.3.0 wants them: calls as API Activity, changes of authority in the classes of identity and access
-//! management, what guardians said as findings. Content-free: of a call only what is listed here by name is told, never its parameters.
+//! Events in OCSF 1.3.0: calls as API Activity, changes of authority as identity and access management, decisions of
+//! guardians as findings. Only attributes that are listed here are exported, and never the parameters of a call.
 
 mod authority;
 mod calls;
@@ -16,22 +16,19 @@ use toolgate_model::principal::PrincipalId;
 
 use self::class::{Activity, Class, Outcome, Severity};
 
-/// The version of the schema that the lines follow.
 const SCHEMA_VERSION: &str = "1.3.0";
 
-/// What the type of an event decides.
 struct Mapped {
     class: Class,
     activity: Activity,
     outcome: Outcome,
     severity: Severity,
-    /// What the class has besides the attributes that all classes share.
+    /// The attributes that are specific to the class.
     attributes: Map<String, Value>,
-    /// What OCSF has no attribute for.
+    /// Attributes that OCSF does not have.
     unmapped: Map<String, Value>,
 }
 
-/// The event in the terms of OCSF.
 pub fn to_ocsf(stored: &StoredEvent) -> Map<String, Value> {
     let event = &stored.event;
     let mapped = calls::map(event).or_else(|| authority::map(event));
@@ -64,8 +61,8 @@ pub fn to_ocsf(stored: &StoredEvent) -> Map<String, Value> {
     line
 }
 
-/// An event of a type that has no class, or that is newer than this program: that it happened is told, not what is in it.
-/// A payload of a known type that cannot be read may have been a refusal.
+/// An event without a class, or of an unknown type: exported without its payload. A payload of a known type that cannot be
+/// parsed may be a refusal.
 fn other(payload: &EventPayload) -> Mapped {
     let unreadable = matches!(payload, EventPayload::Unknown(unknown) if EventKind::parse(&unknown.kind).is_some());
     Mapped {
@@ -96,7 +93,7 @@ fn metadata(stored: &StoredEvent) -> Value {
     Value::Object(metadata)
 }
 
-/// Who did it, and the agent for whom.
+/// The actor, and the agent that it acted for.
 fn actor(event: &Event) -> Value {
     let mut user = object([("uid", json!(event.actor))]);
     if event.actor == PrincipalId::system() {
@@ -116,19 +113,18 @@ fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Those members that are there.
+/// Members with a value.
 fn present<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     let mut members = object(members);
     members.retain(|_, value| !value.is_null());
     members
 }
 
-/// The execution that an event belongs to: the one that was named, or the call itself.
+/// The run of an event: the named one, or the call itself.
 fn run_or_call(event: &Event) -> Option<String> {
     event.run.clone().or_else(|| call_id(&event.payload))
 }
 
-/// The call that an event is about.
 fn call_id(payload: &EventPayload) -> Option<String> {
     let text = |id: &dyn ToString| Some(id.to_string());
     match payload {
@@ -144,7 +140,6 @@ fn call_id(payload: &EventPayload) -> Option<String> {
     }
 }
 
-/// A value with serde as one of JSON.
 fn value(value: impl Serialize) -> Value {
     json!(value)
 }

@@ -2,7 +2,7 @@
 
 use toolgate_model::guard::Hook;
 
-/// Every name and the hook that it belongs to. The first name of a hook is the one that is written.
+/// Method names with their hooks. The first name of a hook is the one that is written.
 const METHODS: &[(&str, Hook)] = &[
     ("message/send", Hook::A2aSend),
     ("SendMessage", Hook::A2aSend),
@@ -28,7 +28,7 @@ const METHODS: &[(&str, Hook)] = &[
     ("GetExtendedAgentCard", Hook::A2aOther),
 ];
 
-/// Joch's labels, which are not on A2A's wire, and what they stand for.
+/// Joch's labels, which A2A itself does not use, with the methods that they stand for.
 const LABELS: &[(&str, &str)] = &[
     ("send_message", "message/send"),
     ("stream_message", "message/stream"),
@@ -36,7 +36,7 @@ const LABELS: &[(&str, &str)] = &[
     ("get_task", "tasks/get"),
 ];
 
-/// The places in an A2A message that say which question, task and conversation it is about.
+/// The paths in an A2A message that identify its request, task and conversation.
 pub(crate) const IDENTITY: &[&str] = &[
     "/jsonrpc",
     "/id",
@@ -59,13 +59,13 @@ pub(crate) const IDENTITY: &[&str] = &[
     "/result/message/contextId",
 ];
 
-/// A2A's own name of a method and its hook; `None` where there is no such method.
+/// The A2A name of a method and its hook; `None` for an unknown method.
 pub(crate) fn find(name: &str) -> Option<(&'static str, Hook)> {
     let name = LABELS.iter().find(|(label, _)| *label == name).map_or(name, |(_, method)| method);
     METHODS.iter().copied().find(|(known, _)| *known == name)
 }
 
-/// The name under which a hook is asked about: the event's own where it has one that fits.
+/// The method name to send for a hook: the event's own if it belongs to the hook.
 pub(crate) fn name_for(hook: Hook, method: Option<&str>) -> Option<&'static str> {
     if let Some((name, found)) = method.and_then(find)
         && found == hook
@@ -75,7 +75,8 @@ pub(crate) fn name_for(hook: Hook, method: Option<&str>) -> Option<&'static str>
     METHODS.iter().find(|(_, known)| *known == hook).map(|(name, _)| *name)
 }
 
-/// Whether a method sets where notifications go: the only one about them that AOS lets a guardian change.
+/// Whether a method sets a push notification configuration: the only one of these methods whose content AOS lets a
+/// guardian modify.
 pub(crate) fn sets_a_config(method: &str) -> bool {
     matches!(method, "tasks/pushNotificationConfig/set" | "CreateTaskPushNotificationConfig")
 }

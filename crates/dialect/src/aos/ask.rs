@@ -1,5 +1,5 @@
-//! Writing a question to a guardian. Of the forms that AOS shows, the one of its schema is written. AOS demands ids
-//! that an event may not have: the execution stands in for them, and where there is none the question itself.
+//! Writes a question to a guardian, in the form of AOS's schema. AOS requires ids that an event may not have: they are
+//! replaced by the execution id, and without one by the id of the question.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use super::shape::{role_name, shape};
 use super::{a2a, payload};
 use crate::jsonrpc;
 
-/// The question about an event. `None` where the event's content is not of its hook's kind, or a request for a tool
-/// names no tool: neither can come about in the gate.
+/// The question about an event. `None` if the content is not of the hook's kind, or a tool request names no tool:
+/// neither occurs in the gate.
 pub fn ask(event: &HookEvent<'_>, id: &str, dialect: Dialect) -> Option<Value> {
     let stand_in = event.execution.as_deref().unwrap_or(id);
     let mut members = about(event, stand_in)?;
@@ -41,7 +41,7 @@ fn method(event: &HookEvent<'_>) -> Option<&'static str> {
     })
 }
 
-/// The members of the payload that say what it is about.
+/// The members of the payload that identify its subject.
 fn about(event: &HookEvent<'_>, stand_in: &str) -> Option<Map<String, Value>> {
     let members = match event.hook {
         Hook::AgentTrigger => json!({"type": "autonomous", "event": {"type": "execution", "id": stand_in}}),

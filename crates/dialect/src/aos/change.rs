@@ -1,6 +1,6 @@
-//! Applying what a guardian changed. It may send the whole request or only the changed members of the payload. Only
-//! the content is taken from it; everything else it repeats must be what was sent, for a guardian does not choose the
-//! agent, the tool or the question.
+//! Applies a guardian's modification. A guardian may send the whole request or only the changed members of the payload.
+//! Only the content is used; everything else must equal what was sent, because a guardian does not choose the agent,
+//! the tool or the question.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,11 @@ use super::fields::Object;
 use super::shape::{Shape, may_change, same_identity, shape};
 use super::{mcp, outputs, payload};
 
-/// The content of `event` as `change` wants it.
+/// The content of `event` as modified by `change`.
 pub(crate) fn apply(change: &Value, id: &str, event: &HookEvent<'_>) -> Result<Content<'static>, FailureClass> {
     let bad = FailureClass::BadModify;
     let shape = shape(event.hook);
-    // AOS's context holds all of Joch's, so that it serves to compare with both.
+    // The context of AOS includes all of Joch's, so it serves for comparing with both.
     let sent = ask(event, id, Dialect::Aos).ok_or(bad)?;
     let sent_params = sent.get("params").and_then(Value::as_object).ok_or(bad)?;
     let sent_method = sent.get("method").and_then(Value::as_str);
@@ -40,7 +40,7 @@ pub(crate) fn apply(change: &Value, id: &str, event: &HookEvent<'_>) -> Result<C
     settle(content, event)
 }
 
-/// The `params` of a whole request that is about what was asked.
+/// The `params` of a whole request, which must be about the same event.
 fn whole_params(change: &Map<String, Value>, sent: &Value, hook: Hook) -> Result<Map<String, Value>, FailureClass> {
     let sent = sent.as_object().ok_or(FailureClass::BadModify)?;
     compare(change, sent, &["params"], &["jsonrpc", "id", "method"])?;
@@ -54,7 +54,7 @@ fn whole_params(change: &Map<String, Value>, sent: &Value, hook: Hook) -> Result
     Ok(params.clone())
 }
 
-/// Lays the changed members over what was sent.
+/// Overlays the changed members on what was sent.
 fn merge(
     given: &Map<String, Value>,
     sent: &Map<String, Value>,
@@ -67,16 +67,16 @@ fn merge(
         let Some(value) = given.get(*name).filter(|value| !value.is_null()) else { continue };
         changed = true;
         match (merged.get_mut(*name), value) {
-            // The outputs may be changed without repeating whether they tell of a failure.
+            // The outputs may be changed without repeating the failure flag.
             (Some(Value::Object(old)), Value::Object(new)) if *name == "result" => old.extend(new.clone()),
             _ => drop(merged.insert((*name).to_owned(), value.clone())),
         }
     }
-    // A change that changes nothing we know is a change that we would lose.
+    // A modification without any known member would be lost.
     if changed { Ok(merged) } else { Err(FailureClass::BadModify) }
 }
 
-/// Checks that what is given besides `content` is what was sent.
+/// Checks that all members except `content` equal what was sent.
 fn compare(
     given: &Map<String, Value>,
     sent: &Map<String, Value>,
@@ -92,8 +92,8 @@ fn compare(
     Ok(())
 }
 
-/// Whether a value says nothing but what was sent. It may say less of it, or null, as typed programs do: none of it is
-/// taken from there.
+/// Whether a value contains nothing but what was sent. It may omit members or set them to null, as typed programs do:
+/// none of them is used.
 fn repeats(given: &Value, sent: Option<&Value>) -> bool {
     match (given, sent) {
         (Value::Null, _) => true,
@@ -104,7 +104,7 @@ fn repeats(given: &Value, sent: Option<&Value>) -> bool {
     }
 }
 
-/// Checks the changed content against what was shown.
+/// Checks the modified content against the content that was shown.
 fn settle(content: Content<'static>, event: &HookEvent<'_>) -> Result<Content<'static>, FailureClass> {
     match (content, &event.content) {
         (Content::Result { value, is_error }, Content::Result { value: shown, .. }) => {

@@ -1,12 +1,11 @@
-//! The context of a hook: which agent, in which conversation, for whom. AOS's steps must name the agent; its own
-//! examples of MCP and A2A do not, so that there it may be missing.
+//! The context of a hook: the agent, the conversation and the user. AOS requires steps to name the agent; its own
+//! examples of MCP and A2A do not, so it is optional there.
 
 use toolgate_model::guard::Dialect;
 use toolgate_model::time::Timestamp;
 
 use super::fields::{InvalidMember, Object};
 
-/// What a context says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Context {
     pub(crate) agent: Option<String>,
@@ -18,21 +17,21 @@ pub(crate) struct Context {
     pub(crate) dialect: Dialect,
 }
 
-/// Reads `context` of a step, where the agent must be named.
+/// Reads `context` of a step, which must name the agent.
 pub(crate) fn read_step(outer: &Object<'_>) -> Result<Context, InvalidMember> {
     let context = outer.object("context")?;
     context.object("agent")?.name("id")?;
     read(outer)
 }
 
-/// Reads `context` of a hook on another protocol, where it may be missing.
+/// Reads `context` of a hook on another protocol, which may lack it.
 pub(crate) fn read(outer: &Object<'_>) -> Result<Context, InvalidMember> {
     let Some(context) = outer.optional_object("context")? else {
         return Ok(Context { dialect: Dialect::Aos, ..Context::default() });
     };
     if let Some(time) = context.optional_text("timestamp")? {
-        // It is not used, since nobody vouches for it; but nonsense is not passed over.
-        Timestamp::parse(time).map_err(|_| context.invalid_member("timestamp", "must be a time of RFC 3339"))?;
+        // Checked but not used: the sender's clock is not trusted.
+        Timestamp::parse(time).map_err(|_| context.invalid_member("timestamp", "must be an RFC 3339 timestamp"))?;
     }
     let id_of = |name: &str| -> Result<Option<String>, InvalidMember> {
         let Some(object) = context.optional_object(name)? else { return Ok(None) };
@@ -54,8 +53,8 @@ pub(crate) fn read(outer: &Object<'_>) -> Result<Context, InvalidMember> {
     Ok(read)
 }
 
-/// The agent that asks: `agent`, or of the two sides of A2A the one that is told in full, for a peer is known only by
-/// its card.
+/// The agent that asks: `agent`, or the more detailed one of the two A2A sides, because a peer is known only by its
+/// card.
 fn observed<'v>(context: &Object<'v>) -> Result<Option<Object<'v>>, InvalidMember> {
     if let Some(agent) = context.optional_object("agent")? {
         return Ok(Some(agent));

@@ -1,25 +1,24 @@
-//! Reading members of JSON objects with the path to each, so that whoever sent something wrong is told exactly where. A
-//! member that is null counts as absent: writers of typed programs send null for what they do not have.
+//! Reads members of JSON objects and tracks the path of each, so that an error names the exact location. A `null`
+//! member counts as absent: typed programs send null for missing values.
 
 use serde_json::{Map, Value};
 
 use crate::jsonrpc::RpcError;
 
-/// A member that is not what it must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InvalidMember {
     pub(crate) path: String,
     pub(crate) problem: &'static str,
 }
 
-/// An object, and where it stands.
+/// An object with its path.
 #[derive(Debug, Clone)]
 pub(crate) struct Object<'v> {
     members: &'v Map<String, Value>,
     path: String,
 }
 
-/// A list, and where it stands.
+/// A list with its path.
 #[derive(Debug, Clone)]
 pub(crate) struct List<'v> {
     items: &'v [Value],
@@ -33,7 +32,7 @@ impl From<InvalidMember> for RpcError {
 }
 
 impl<'v> Object<'v> {
-    /// An object that stands at `path`; the empty path is the whole message.
+    /// The empty path is the whole message.
     pub(crate) fn new(members: &'v Map<String, Value>, path: &str) -> Self {
         Self { members, path: path.to_owned() }
     }
@@ -83,7 +82,7 @@ impl<'v> Object<'v> {
     pub(crate) fn text(&self, name: &str) -> Result<&'v str, InvalidMember> {
         match self.required(name)? {
             Value::String(text) => Ok(text),
-            _ => Err(self.invalid_member(name, "must be a text")),
+            _ => Err(self.invalid_member(name, "must be a string")),
         }
     }
 
@@ -91,7 +90,7 @@ impl<'v> Object<'v> {
         self.has(name).then(|| self.text(name)).transpose()
     }
 
-    /// A text that names something.
+    /// A non-empty string.
     pub(crate) fn name(&self, name: &str) -> Result<&'v str, InvalidMember> {
         match self.text(name)? {
             "" => Err(self.invalid_member(name, "must not be empty")),
@@ -121,11 +120,11 @@ impl<'v> List<'v> {
         })
     }
 
-    /// Each item as a text.
+    /// Each item as a string.
     pub(crate) fn texts(&self) -> Result<Vec<String>, InvalidMember> {
         let text = |(index, item): (usize, &Value)| match item {
             Value::String(text) => Ok(text.clone()),
-            _ => Err(InvalidMember { path: self.path_of(index), problem: "must be a text" }),
+            _ => Err(InvalidMember { path: self.path_of(index), problem: "must be a string" }),
         };
         self.items.iter().enumerate().map(text).collect()
     }

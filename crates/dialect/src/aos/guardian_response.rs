@@ -1,5 +1,5 @@
-//! Reading what a guardian answered. Whatever is not plainly one of the three decisions is a failure with a class of
-//! its own, so that no guess is ever taken for a yes.
+//! Reads the response of a guardian. Anything that is not clearly one of the three decisions is a failure with its own
+//! class, so that it never counts as an allow.
 
 use serde_json::{Map, Value};
 use toolgate_model::guard::{FailureClass, HookEvent, PolicyRef};
@@ -8,19 +8,19 @@ use toolgate_model::strict_json;
 use super::change;
 use crate::{GuardianDecision, GuardianResponse, jsonrpc};
 
-/// How much of a reason is kept, in characters.
+/// The maximum length of a reason, in characters.
 const REASON_CHARACTERS: usize = 2000;
 
-/// How much of a code or of a policy's name is kept, in characters.
+/// The maximum length of a code or of a policy name, in characters.
 const NAME_CHARACTERS: usize = 200;
 
-/// How many codes are kept.
+/// The maximum number of codes.
 const CODES: usize = 32;
 
-/// The codes of errors that refuse to speak: authentication, replay, negotiation.
+/// The error codes for refused communication: authentication, replay, negotiation.
 const REFUSALS: std::ops::RangeInclusive<i64> = -32007..=-32001;
 
-/// Reads the answer to the question `id` about `event`.
+/// Reads the response to the question `id` about `event`.
 pub fn read_response(bytes: &[u8], id: &str, event: &HookEvent<'_>) -> Result<GuardianResponse, FailureClass> {
     let response = strict_json::parse(bytes).map_err(|_| FailureClass::Malformed)?;
     let Value::Object(response) = response else { return Err(FailureClass::Malformed) };
@@ -45,7 +45,7 @@ pub fn read_response(bytes: &[u8], id: &str, event: &HookEvent<'_>) -> Result<Gu
     Ok(GuardianResponse { decision, reason, codes: codes(result), policy })
 }
 
-/// The result in an envelope that is in order.
+/// The result in a valid envelope.
 fn result_of<'v>(response: &'v Map<String, Value>, id: &str) -> Result<&'v Map<String, Value>, FailureClass> {
     if response.get("jsonrpc").and_then(Value::as_str) != Some(jsonrpc::VERSION) {
         return Err(FailureClass::Malformed);
@@ -54,13 +54,13 @@ fn result_of<'v>(response: &'v Map<String, Value>, id: &str) -> Result<&'v Map<S
     match response.get("id") {
         None => return Err(FailureClass::Malformed),
         Some(Value::String(answered)) if answered == id => {}
-        // Whoever could not read the id of a question says so with null.
+        // A guardian that could not read the id responds with null.
         Some(Value::Null) if error.is_some() => {}
         Some(_) => return Err(FailureClass::IdMismatch),
     }
     match (given(response, "result"), error) {
         (Some(Value::Object(result)), None) => Ok(result),
-        // It did answer, and that was no yes.
+        // A response without a decision is not an allow.
         (Some(_), None) => Err(FailureClass::UnknownDecision),
         (None, Some(Value::Object(error))) => match error.get("code").and_then(Value::as_i64) {
             Some(code) if REFUSALS.contains(&code) => Err(FailureClass::Refused),
@@ -87,7 +87,7 @@ fn line(object: &Map<String, Value>, name: &str, characters: usize) -> Option<St
     clean(object.get(name)?.as_str()?, characters)
 }
 
-/// A text on one line, without what could play tricks on a terminal; `None` where nothing is left.
+/// Reduces a text to one line without control characters; `None` if nothing is left.
 fn clean(text: &str, characters: usize) -> Option<String> {
     let spaced = text.chars().map(|letter| if matches!(letter, '\n' | '\r' | '\t') { ' ' } else { letter });
     let text: String = spaced.filter(|letter| !letter.is_control()).take(characters).collect();

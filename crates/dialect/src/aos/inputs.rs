@@ -1,5 +1,5 @@
 //! The inputs of a tool: a list of names and values on the wire, an object in the model. Written over what was sent, so
-//! that order and ids stay.
+//! that order and ids are kept.
 
 use std::collections::BTreeSet;
 
@@ -16,17 +16,18 @@ pub(crate) fn read(payload: &Object<'_>) -> Result<Map<String, Value>, InvalidMe
     let mut arguments = Map::new();
     for input in payload.list("inputs")?.objects() {
         let input = input?;
-        // A value of null is a value here.
+        // Here `null` is a value.
         let value = input.members().get("value").ok_or_else(|| input.invalid_member("value", "is missing"))?;
         match arguments.entry(input.text("name")?) {
             Entry::Vacant(vacant) => vacant.insert(value.clone()),
-            Entry::Occupied(_) => return Err(input.invalid_member("name", "appears twice; keep one of the two")),
+            Entry::Occupied(_) => return Err(input.invalid_member("name", "appears twice; remove one")),
         };
     }
     Ok(arguments)
 }
 
-/// Writes arguments in the form, the order and with the ids of what was sent. New ones follow, removed ones are gone.
+/// Writes arguments in the form and order and with the ids of what was sent. New arguments are appended, removed ones
+/// omitted.
 pub(crate) fn write(sent: Option<&Value>, arguments: &Map<String, Value>) -> Value {
     let sent = match sent {
         Some(Value::Object(_)) => return Value::Object(arguments.clone()),

@@ -1,15 +1,14 @@
-//! Messages of the Model Context Protocol inside AOS: which way they go, which method and which tool they are about.
-//! AOS does not say the way on the wire, so that it is told by who may send such a message.
+//! Messages of the Model Context Protocol inside AOS: their direction, method and tool. AOS does not send the
+//! direction, so it is derived from who may send such a message.
 
 use serde_json::{Map, Value};
 use toolgate_model::guard::Direction;
 
 use super::fields::{InvalidMember, Object};
 
-/// The members of `params` that are AOS's own where the rest of it is the message itself.
+/// The members of `params` that belong to AOS if the rest of it is the message itself.
 const WRAPPER: [&str; 3] = ["context", "direction", "reasoning"];
 
-/// What a message is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) direction: Direction,
@@ -21,12 +20,12 @@ pub(crate) struct About {
 pub(crate) fn is_bare(params: &Object<'_>) -> Result<bool, InvalidMember> {
     let bare = params.has("jsonrpc");
     if bare && params.has("message") {
-        return Err(params.invalid_member("message", "stands beside another message; give one of the two"));
+        return Err(params.invalid_member("message", "conflicts with another message in `params`; send only one"));
     }
     Ok(bare)
 }
 
-/// The message out of a `params` that is the message itself.
+/// Extracts the message from a `params` that is the message itself.
 pub(crate) fn unwrap(params: &Map<String, Value>) -> Map<String, Value> {
     params
         .iter()
@@ -35,17 +34,17 @@ pub(crate) fn unwrap(params: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// Puts a changed message back into such a `params`.
+/// Puts a modified message back into such a `params`.
 pub(crate) fn rewrap(params: &Map<String, Value>, message: &Map<String, Value>) -> Map<String, Value> {
     let kept = params.iter().filter(|(name, _)| WRAPPER.contains(&name.as_str()));
     message.iter().chain(kept).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Reads what a message is about. `params` may say the direction.
+/// Reads the subject of a message. `params` may contain the direction.
 pub(crate) fn about(params: &Object<'_>, message: &Object<'_>) -> Result<About, InvalidMember> {
     let method = message.optional_text("method")?;
     if method.is_none() && !message.has("error") && !message.members().contains_key("result") {
-        return Err(message.invalid_member("method", "is missing; a message asks or answers"));
+        return Err(message.invalid_member("method", "is missing; a message without a result or an error needs one"));
     }
     let direction = match params.optional_text("direction")? {
         Some("outbound") => Direction::Outbound,
@@ -60,7 +59,7 @@ pub(crate) fn about(params: &Object<'_>, message: &Object<'_>) -> Result<About, 
     Ok(About { direction, method: method.map(str::to_owned), tool })
 }
 
-/// What servers send goes in; everything else goes out, which is the stricter guess.
+/// Messages of servers are inbound; everything else is outbound, which is the stricter choice.
 fn direction_of(method: &str) -> Direction {
     match method {
         "sampling/createMessage"
@@ -71,7 +70,7 @@ fn direction_of(method: &str) -> Direction {
         | "notifications/resources/updated"
         | "notifications/elicitation/complete"
         | "notifications/tasks/status" => Direction::Inbound,
-        // Roots are the client's: this one list is told of by the client.
+        // Roots belong to the client, which sends this notification.
         "notifications/roots/list_changed" => Direction::Outbound,
         other if other.starts_with("notifications/") && other.ends_with("/list_changed") => Direction::Inbound,
         _ => Direction::Outbound,

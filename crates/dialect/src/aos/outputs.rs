@@ -1,5 +1,5 @@
-//! What a tool answered: any JSON in the model, parts of text on the wire. A text is one part, a list of texts is one
-//! part each, and anything else is one part whose text is the JSON.
+//! The result of a tool: any JSON in the model, text parts on the wire. A string is one part, a list of strings is one
+//! part each, and anything else is one part with its JSON as text.
 
 use serde_json::Value;
 use toolgate_model::strict_json;
@@ -7,7 +7,7 @@ use toolgate_model::strict_json;
 use super::fields::{InvalidMember, List};
 use super::parts;
 
-/// Reads parts of text: one is a text, any other number a list of texts.
+/// Reads text parts: a single one becomes a string, any other number a list of strings.
 pub(crate) fn read(outputs: &List<'_>) -> Result<Value, InvalidMember> {
     let mut texts: Vec<Value> = outputs
         .objects()
@@ -19,7 +19,7 @@ pub(crate) fn read(outputs: &List<'_>) -> Result<Value, InvalidMember> {
     })
 }
 
-/// Writes an answer as parts of text.
+/// Writes a result as text parts.
 pub(crate) fn write(value: &Value) -> Value {
     let parts = match (value, texts(value)) {
         (_, Some(texts)) => texts.into_iter().map(parts::write_text).collect(),
@@ -29,7 +29,7 @@ pub(crate) fn write(value: &Value) -> Value {
     Value::Array(parts)
 }
 
-/// What `read` made of changed outputs, as the kind of answer that was shown; `None` where it cannot be that.
+/// Converts modified outputs back to the type of the result that was shown; `None` if that is not possible.
 pub(crate) fn restore(read: Value, shown: &Value) -> Option<Value> {
     match (read, shown, texts(shown)) {
         (Value::String(text), _, Some(_)) => Some(Value::Array(vec![Value::String(text)])),

@@ -1,21 +1,20 @@
-//! The parts of a message: text, a file or data.
+//! The parts of a message: text, file or data.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::guard::{File, Part, PartBody};
 
 use super::fields::{InvalidMember, List, Object};
 
-/// Reads a list of parts. A part that does not say its kind is told by what it has.
+/// Reads a list of parts. A part without a kind is recognized by its members.
 pub(crate) fn read(parts: &List<'_>) -> Result<Vec<Part>, InvalidMember> {
     parts.objects().map(|part| read_part(&part?)).collect()
 }
 
-/// Writes a list of parts.
 pub(crate) fn write(parts: &[Part]) -> Value {
     parts.iter().map(write_part).collect()
 }
 
-/// Reads the text of a part that must be one.
+/// Reads a part that must be text.
 pub(crate) fn read_text(part: &Object<'_>) -> Result<String, InvalidMember> {
     match kind(part)? {
         "text" => Ok(part.text("text")?.to_owned()),
@@ -23,7 +22,6 @@ pub(crate) fn read_text(part: &Object<'_>) -> Result<String, InvalidMember> {
     }
 }
 
-/// Writes a part that is text.
 pub(crate) fn write_text(text: &str) -> Value {
     json!({"kind": "text", "text": text})
 }
@@ -39,7 +37,7 @@ fn kind<'v>(part: &Object<'v>) -> Result<&'v str, InvalidMember> {
 fn read_part(part: &Object<'_>) -> Result<Part, InvalidMember> {
     let body = match kind(part)? {
         "text" => PartBody::Text(part.text("text")?.to_owned()),
-        // Data of null is data.
+        // `null` is valid data.
         "data" => {
             PartBody::Data(part.members().get("data").ok_or_else(|| part.invalid_member("data", "is missing"))?.clone())
         }
@@ -49,7 +47,7 @@ fn read_part(part: &Object<'_>) -> Result<Part, InvalidMember> {
     Ok(Part { body, metadata: part.get("metadata").cloned() })
 }
 
-/// A file's bytes or address are kept together with whatever else is said of it, so that a guardian sees all of it.
+/// Bytes or URI of a file are kept together with its other members, so that a guardian sees all of it.
 fn read_file(file: &Object<'_>) -> Result<File, InvalidMember> {
     let place: Map<String, Value> = file
         .members()
@@ -58,7 +56,7 @@ fn read_file(file: &Object<'_>) -> Result<File, InvalidMember> {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     if place.is_empty() {
-        return Err(file.invalid_member("uri", "is missing; give `bytes` or `uri`"));
+        return Err(file.invalid_member("uri", "is missing; send `bytes` or `uri`"));
     }
     Ok(File {
         name: file.optional_text("name")?.map(str::to_owned),

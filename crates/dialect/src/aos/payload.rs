@@ -1,4 +1,4 @@
-//! The payload of each hook, read into content and written from it.
+//! The payload of each hook: reads it into content and writes it from content.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,6 @@ use toolgate_model::guard::{Content, Finding, Hook};
 use super::fields::{InvalidMember, Object};
 use super::{inputs, outputs, parts};
 
-/// Reads the content of a payload.
 pub(crate) fn read(hook: Hook, payload: &Object<'_>) -> Result<Content<'static>, InvalidMember> {
     let message = |name: &str| -> Result<Content<'static>, InvalidMember> {
         Ok(Content::Message(Cow::Owned(Value::Object(payload.object(name)?.members().clone()))))
@@ -37,7 +36,8 @@ pub(crate) fn read(hook: Hook, payload: &Object<'_>) -> Result<Content<'static>,
     }
 }
 
-/// Writes content as members of the payload, in the form of what was sent; `None` where the hook is not about such.
+/// Writes content as members of the payload, in the form of what was sent; `None` if the content is not of the hook's
+/// kind.
 pub(crate) fn write(
     hook: Hook,
     content: &Content<'_>,
@@ -62,7 +62,7 @@ pub(crate) fn write(
         (Hook::KnowledgeRetrieval, Content::Knowledge { query, keywords, results }) => {
             let had = |name: &str| sent.is_some_and(|sent| sent.contains_key(name));
             let mut members = Map::new();
-            // What was sent and is no more is written as empty, so that it is gone in a fragment too.
+            // A member that was sent and removed is written as empty, so that a fragment removes it too.
             if query.is_some() || had("query") {
                 members.insert("query".to_owned(), json!(query.as_deref().unwrap_or_default()));
             }

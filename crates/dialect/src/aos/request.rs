@@ -1,5 +1,5 @@
-//! Reading what others ask us: one message or a batch, each a hook, a ping or something to be refused. Where the forms
-//! of AOS leave two readings, the question is refused instead of guessed.
+//! Reads requests from others: one message or a batch, each a hook, a ping or invalid. A message that AOS's forms allow
+//! to be read in two ways is rejected instead of guessed.
 
 use std::borrow::Cow;
 
@@ -14,70 +14,64 @@ use super::shape::shape;
 use super::{a2a, mcp, payload};
 use crate::jsonrpc::{self, Id, RpcError};
 
-/// What came in one body.
+/// The messages of one body.
 #[derive(Debug)]
 pub enum Incoming {
-    /// One message.
     Single(Message),
-    /// Several, each answered on its own. Never empty.
+    /// Several messages with one response each. Never empty.
     Batch(Vec<Message>),
 }
 
-/// One message.
 #[derive(Debug)]
 pub enum Message {
-    /// A hook that wants a decision.
+    /// A hook that needs a decision.
     Hook(Box<HookQuestion>),
-    /// Somebody asks whether we are there.
+    /// A liveness check.
     Ping(Ping),
-    /// Something that is not answered.
+    /// A message without a response.
     Notification,
-    /// Something that is answered with an error.
+    /// A message whose response is an error.
     Invalid {
-        /// Whom to tell; `None` where the id could not be read.
+        /// `None` if the id could not be read.
         id: Option<Id>,
-        /// What is wrong.
         error: RpcError,
     },
 }
 
-/// Somebody asks whether we are there.
+/// A liveness check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ping {
-    /// The id of the question.
     pub id: Id,
 }
 
-/// A hook that wants a decision.
+/// A hook that needs a decision.
 #[derive(Debug)]
 pub struct HookQuestion {
-    /// The id of the question.
     pub id: Id,
-    /// What it is about. Its time is when it was received, since nobody vouches for the sender's clock.
+    /// Its time is the time of receipt, because the sender's clock is not trusted.
     pub event: HookEvent<'static>,
-    /// Whose words it uses.
     pub dialect: Dialect,
-    /// Whether it names its agent. AOS's own examples of MCP and A2A do not: then the event's agent id is empty and
-    /// whoever serves it has to put the caller's there.
+    /// Whether the message names its agent. AOS's own examples of MCP and A2A do not: then the event's agent id is
+    /// empty and the server must set that of the caller.
     pub agent_named: bool,
     pub(super) request: Map<String, Value>,
     pub(super) form: Form,
 }
 
-/// The forms in which AOS shows the same thing.
+/// The forms that AOS shows for the same message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// The payload in its own member of `params`.
     Usual,
     /// The members of a tool's result directly in `params`.
     FlatResult,
-    /// A message of MCP as `params` itself.
+    /// An MCP message as `params` itself.
     BareMessage,
-    /// The payload and the context of A2A beside `id`.
+    /// The payload and the context of A2A next to `id`.
     BesideId,
 }
 
-/// Reads a body. An error is the answer to all of it, with a null id.
+/// Reads a body. An error is the response to the whole body, with a null id.
 pub fn read(bytes: &[u8], received: Timestamp) -> Result<Incoming, RpcError> {
     match strict_json::parse(bytes).map_err(RpcError::parse_error)? {
         Value::Array(messages) if messages.is_empty() => Err(RpcError::invalid_request("the batch is empty")),
@@ -90,7 +84,7 @@ pub fn read(bytes: &[u8], received: Timestamp) -> Result<Incoming, RpcError> {
 
 fn read_message(message: Value, received: Timestamp) -> Message {
     let Value::Object(request) = message else {
-        return Message::Invalid { id: None, error: RpcError::invalid_request("send an object") };
+        return Message::Invalid { id: None, error: RpcError::invalid_request("the message must be an object") };
     };
     let envelope = match jsonrpc::read_envelope(&request) {
         Ok(envelope) => envelope,
@@ -101,9 +95,9 @@ fn read_message(message: Value, received: Timestamp) -> Message {
         (Some(id), _) if is_ping => return Message::Ping(Ping { id }),
         (Some(id), Some(method)) => (id, method),
         (Some(id), None) => return Message::Invalid { id: Some(id), error: RpcError::method_not_found() },
-        // INVARIANT: a hook is answered, always; one that cannot be answered is an error and not a silent yes.
+        // INVARIANT: a hook always gets a response; one that cannot get one is an error and never a silent allow.
         (None, Some(_)) => {
-            let error = RpcError::invalid_request("`id` is missing; a hook needs one");
+            let error = RpcError::invalid_request("`id` is missing; a hook requires one");
             return Message::Invalid { id: None, error };
         }
         (None, None) => return Message::Notification,
@@ -122,9 +116,9 @@ fn read_message(message: Value, received: Timestamp) -> Message {
 }
 
 enum Method {
-    /// The role tells the hook.
+    /// The role determines the hook.
     Message,
-    /// The direction tells the hook.
+    /// The direction determines the hook.
     Mcp,
     Hook(Hook),
 }
@@ -145,7 +139,6 @@ impl Method {
     }
 }
 
-/// What the question is about, before it is put together.
 struct Read {
     event: HookEvent<'static>,
     dialect: Dialect,
@@ -184,7 +177,9 @@ fn read_step(hook: Hook, request: &Object<'_>, received: Timestamp) -> Result<Re
     let (payload, form) = match shape(hook).holder {
         Some(holder) if hook == Hook::ToolCallResult && params.has("result") => {
             if params.has(holder) {
-                return Err(params.invalid_member("result", "stands beside another result; give one of the two"));
+                return Err(
+                    params.invalid_member("result", "conflicts with the result members in `params`; send only one")
+                );
             }
             (params.clone(), Form::FlatResult)
         }
@@ -225,7 +220,7 @@ fn read_mcp(request: &Object<'_>, received: Timestamp) -> Result<Read, InvalidMe
 fn read_a2a(hook: Hook, request: &Object<'_>, received: Timestamp) -> Result<Read, InvalidMember> {
     let (outer, form) = if request.has("payload") {
         if request.optional_object("params")?.is_some_and(|params| params.has("payload")) {
-            return Err(request.invalid_member("payload", "stands beside another payload; give one of the two"));
+            return Err(request.invalid_member("payload", "conflicts with another payload; send only one"));
         }
         (request.clone(), Form::BesideId)
     } else {
@@ -235,7 +230,7 @@ fn read_a2a(hook: Hook, request: &Object<'_>, received: Timestamp) -> Result<Rea
     if let Some(method) = message.optional_text("method")?
         && a2a::find(method).is_none_or(|(_, inner)| inner != hook)
     {
-        return Err(message.invalid_member("method", "must be the method that is asked about"));
+        return Err(message.invalid_member("method", "must equal the method of the request"));
     }
     let content = payload::read(hook, &outer)?;
     let mut read = put_together(hook, &outer, context::read(&outer)?, content, form, received)?;

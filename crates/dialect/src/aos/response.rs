@@ -1,5 +1,5 @@
-//! Writing our answers. They hold what AOS asks for and what Joch asks for, side by side. A change that cannot be told
-//! is told as a no, never left out.
+//! Writes our responses, with the members of AOS and those of Joch side by side. A modification that cannot be
+//! expressed becomes a denial and is never dropped.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::guard::{Content, PolicyRef, VerdictKind};
@@ -10,42 +10,40 @@ use super::shape::{may_change, same_identity, shape};
 use super::{VERSION, mcp, payload};
 use crate::jsonrpc::{self, Id, RpcError};
 
-/// The code of a no because the hook, or its form, cannot carry the change.
+/// The code of a denial because the hook, or its form, cannot express the modification.
 const MODIFY_UNSUPPORTED: &str = "modify_unsupported";
 
-/// The code of a no because a person would have to say yes first.
+/// The code of a denial because the call needs an approval first.
 const APPROVAL_REQUIRED: &str = "approval_required";
 
-/// How a change is told.
+/// The form of a modification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModifiedForm {
-    /// As the whole request with the change in it.
+    /// The whole request, modified.
     #[default]
     Whole,
-    /// As the changed members of the payload alone.
+    /// Only the modified members of the payload.
     Fragment,
 }
 
-/// What we say to a question.
 #[derive(Debug, Clone)]
 pub struct Response<'a> {
-    /// Allow, modify or deny; AOS has no word for ask, which is told as a deny.
+    /// Allow, modify or deny; AOS has no ask, which is sent as a denial.
     pub kind: VerdictKind,
-    /// A sentence for the agent and the person.
+    /// A sentence for the agent and the user.
     pub reason: &'a str,
-    /// Why, for programs.
+    /// Machine-readable reasons.
     pub codes: &'a [&'a str],
-    /// The rule behind it.
+    /// The rule that decided.
     pub policy: Option<&'a PolicyRef>,
-    /// Whatever else there is to say.
+    /// Additional data.
     pub data: Option<Value>,
-    /// What is to be used instead.
+    /// The modified content.
     pub content: Option<&'a Content<'a>>,
-    /// How the change is told.
     pub form: ModifiedForm,
 }
 
-/// Writes the answer to a question.
+/// Writes the response to a question.
 pub fn write(question: &HookQuestion, response: &Response<'_>) -> Value {
     let change = response.content.map(|content| change(question, content, response.form));
     let mut codes = response.codes.to_vec();
@@ -89,12 +87,12 @@ pub fn write(question: &HookQuestion, response: &Response<'_>) -> Value {
     jsonrpc::success(&question.id, Value::Object(result))
 }
 
-/// Writes an error; `None` where the id could not be read.
+/// Writes an error; `None` if the id could not be read.
 pub fn write_error(id: Option<&Id>, error: &RpcError) -> Value {
     jsonrpc::failure(id, error)
 }
 
-/// Writes that we are there.
+/// Writes the response to a ping.
 pub fn write_pong(id: &Id, now: Timestamp, metadata: Option<Value>) -> Value {
     let mut result = json!({"status": "connected", "version": VERSION, "timestamp": now});
     if let (Some(metadata), Value::Object(members)) = (metadata, &mut result) {
@@ -103,7 +101,7 @@ pub fn write_pong(id: &Id, now: Timestamp, metadata: Option<Value>) -> Value {
     jsonrpc::success(id, result)
 }
 
-/// The change as `modifiedRequest`; `None` where it cannot be told.
+/// The modification as `modifiedRequest`; `None` if it cannot be expressed.
 fn change(question: &HookQuestion, content: &Content<'_>, modified_form: ModifiedForm) -> Option<Map<String, Value>> {
     let HookQuestion { event, request, form, .. } = question;
     if !may_change(event.hook, event.method.as_deref()) {
@@ -131,7 +129,7 @@ fn change(question: &HookQuestion, content: &Content<'_>, modified_form: Modifie
     Some(whole)
 }
 
-/// The payload within a request.
+/// The payload in a request.
 fn payload_of<'v>(request: &'v mut Map<String, Value>, question: &HookQuestion) -> Option<&'v mut Map<String, Value>> {
     if question.form == Form::BesideId {
         return Some(request);

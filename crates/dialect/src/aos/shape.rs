@@ -1,22 +1,20 @@
-//! Where each hook keeps its payload in `params`, which members of it would be used, and which say what it is about.
+//! The location of each hook's payload in `params`, with the members that are content and those that identify it.
 
 use serde_json::Value;
 use toolgate_model::guard::{Hook, Role};
 
 use super::a2a;
 
-/// The place of a hook's payload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    /// The member of `params` that is the payload; `None` where the payload is `params` itself.
+    /// The member of `params` that is the payload; `None` if the payload is `params` itself.
     pub(crate) holder: Option<&'static str>,
-    /// The members that would be used, and that may be changed.
+    /// The members that a guardian may change.
     pub(crate) content: &'static [&'static str],
-    /// The members that must stay as they are.
+    /// The members that must stay unchanged.
     pub(crate) identity: &'static [&'static str],
 }
 
-/// The shape of a hook.
 pub(crate) fn shape(hook: Hook) -> Shape {
     let (holder, content, identity): (Option<&str>, &[&str], &[&str]) = match hook {
         Hook::AgentTrigger => (Some("trigger"), &["content"], &["type", "event"]),
@@ -36,7 +34,6 @@ pub(crate) fn shape(hook: Hook) -> Shape {
     Shape { holder, content, identity }
 }
 
-/// The name of a role on the wire.
 pub(crate) fn role_name(role: Role) -> &'static str {
     match role {
         Role::User => "user",
@@ -45,7 +42,7 @@ pub(crate) fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// Whether AOS lets a guardian change what this hook is about.
+/// Whether AOS lets a guardian change the content of this hook.
 pub(crate) fn may_change(hook: Hook, method: Option<&str>) -> bool {
     match hook {
         Hook::A2aCancel | Hook::A2aOther => false,
@@ -54,7 +51,7 @@ pub(crate) fn may_change(hook: Hook, method: Option<&str>) -> bool {
     }
 }
 
-/// Whether two messages of another protocol are about the same thing: same question, same tool, same task.
+/// Whether two messages of another protocol are about the same request, tool and task.
 pub(crate) fn same_identity(hook: Hook, before: &Value, after: &Value) -> bool {
     let places: &[&str] = match hook {
         Hook::Mcp(_) if before.get("method").and_then(Value::as_str) == Some("tools/call") => {

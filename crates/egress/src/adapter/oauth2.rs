@@ -1,5 +1,5 @@
-//! OAuth2: access tokens that are renewed, before they expire and when the service refuses one. What a renewal brings is
-//! kept in the vault before it is used, so that the next call finds it there.
+//! OAuth2: access tokens, renewed before they expire and when the service refuses one. Renewed material is stored in
+//! the vault before it is used, so that the next call finds it there.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -27,14 +27,13 @@ const ACCESS_FIELDS: [&str; 2] = ["access_token", "token"];
 const REFRESH_FIELD: &str = "refresh_token";
 const CLIENT_ID_FIELD: &str = "client_id";
 const CLIENT_SECRET_FIELD: &str = "client_secret";
-/// When the access token expires, in RFC 3339. Written by each renewal.
+/// The expiry of the access token in RFC 3339, written by each renewal.
 const EXPIRY_FIELD: &str = "access_token_expires_at";
 /// A token that expires sooner than this is renewed first: it must live until the service has read it.
 const MARGIN: Duration = Duration::from_secs(30);
 /// The service's word for a token that it does not take.
 const UNAUTHORIZED: u16 = 401;
 
-/// The adapter.
 pub(crate) struct OAuth2;
 
 #[async_trait]
@@ -61,8 +60,8 @@ impl Adapter for OAuth2 {
     }
 }
 
-/// Renews the token and sends the call with the new one. Whatever the service answers to that is the answer: a token of
-/// this moment that is refused would not be helped by another.
+/// Renews the token and sends the call with the new one. The response to that is final: if a new token is refused,
+/// another one would not help.
 async fn send_renewed(
     client: &GuardedClient,
     outbound: &OutboundCall<'_>,
@@ -89,17 +88,17 @@ async fn renew(
     let mut renewing = pin!(outbound.renewal.renew(outbound.material, &exchange));
     match timeout_at(outbound.deadline, renewing.as_mut()).await {
         Ok(renewed) => renewed,
-        // INVARIANT: an exchange that has begun is seen through, or the refresh token that it brought, the only good one
-        // by then, would be lost. The exchange itself ends with the deadline; what may take longer is to keep it.
+        // INVARIANT: an exchange that has begun is completed, or the new refresh token, by then the only valid one,
+        // would be lost. The exchange itself ends with the deadline; storing its result may take longer.
         Err(_) if exchange.has_begun() => renewing.await,
         Err(_) => {
-            let reason = "the time for this call was over while another call renewed the access token; try again";
+            let reason = "the call timed out while another call renewed the access token; try again";
             Err(SourceFailure { timed_out: true, ..proxy_failure(reason.to_owned()) })
         }
     }
 }
 
-/// The token endpoint, where there is one and something to exchange.
+/// The token endpoint, if there is one and something to exchange.
 fn usable_endpoint<'a>(outbound: &OutboundCall<'a>) -> Option<&'a TokenEndpoint> {
     outbound.connection.token.as_ref().filter(|endpoint| TokenGrant::of(endpoint, outbound.material).is_some())
 }
@@ -108,7 +107,7 @@ fn access_token(material: &Material) -> Option<&Secret> {
     ACCESS_FIELDS.iter().find_map(|name| field(material, name))
 }
 
-/// A field, unless there is nothing in it.
+/// A field, unless it is empty.
 fn field<'a>(material: &'a Material, name: &str) -> Option<&'a Secret> {
     material.get(name).filter(|secret| !secret.expose().is_empty())
 }

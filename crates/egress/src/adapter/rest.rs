@@ -14,7 +14,6 @@ use crate::body::InboundResponse;
 use crate::client::GuardedClient;
 use toolgate_model::redaction::Redactor;
 
-/// The adapter.
 pub(crate) struct Rest;
 
 #[async_trait]
@@ -29,7 +28,7 @@ impl Adapter for Rest {
             _ if *outbound.placement == AuthPlacement::Nowhere => Secret::new(String::new()),
             AuthType::BasicAuth => {
                 let pair = user_and_password(outbound.material)?;
-                // A short password is not looked for in encodings. Together with the name it is.
+                // A short password is not searched in encodings. Together with the user name it is.
                 redactor.add(&pair);
                 Secret::new(STANDARD.encode(pair.expose()))
             }
@@ -63,7 +62,7 @@ pub(super) async fn present(
     }
 }
 
-/// What stands in the credential's place, where it is a field of the material.
+/// The value to present, if it is a field of the material.
 fn presented(auth_type: AuthType, material: &Material) -> Result<Secret, SourceFailure> {
     let names: &[&str] = match auth_type {
         AuthType::BearerToken => &["token", "access_token", "bearer_token", "api_key"],

@@ -1,4 +1,4 @@
-//! What the tests of the adapters have in common: an outbound call made by hand, and a vault of one shelf.
+//! Helpers for the adapter tests: an outbound call, and a vault with one shelf.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// As the metadata of a credential says.
+    /// From the metadata of a credential.
     pub(super) fn new(metadata: Value) -> Self {
         let connection = Connection::from_metadata(metadata.as_object().unwrap()).unwrap();
         let tool = ToolName::parse("files.list").unwrap();
@@ -67,13 +67,13 @@ pub(super) fn now() -> Timestamp {
     Timestamp::from_millis(NOW).unwrap()
 }
 
-/// Keeps renewed material, one renewal at a time, as the gate does.
+/// Stores renewed material, one renewal at a time, as the gate does.
 pub(super) struct Shelf {
     current: Mutex<Material>,
     exchanges: AtomicUsize,
-    /// Told of each exchange that brought something, before that is kept.
+    /// Notified of each successful exchange before its result is stored.
     pub(super) exchanged: Notify,
-    /// Without a permit nothing is kept.
+    /// Without a permit nothing is stored.
     pub(super) keeping: Semaphore,
 }
 
@@ -87,17 +87,15 @@ impl Shelf {
         }
     }
 
-    /// A copy of what is kept.
     pub(super) async fn current(&self) -> Material {
         copy(&*self.current.lock().await)
     }
 
-    /// One field of what is kept.
     pub(super) async fn kept(&self, name: &str) -> Option<String> {
         self.current.lock().await.get(name).map(|secret| secret.expose().to_owned())
     }
 
-    /// How many exchanges have begun.
+    /// The number of exchanges that have begun.
     pub(super) fn exchanges(&self) -> usize {
         self.exchanges.load(Ordering::Relaxed)
     }

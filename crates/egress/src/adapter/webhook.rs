@@ -20,7 +20,6 @@ use toolgate_model::redaction::Redactor;
 #[cfg(test)]
 mod tests;
 
-/// The adapter.
 pub(crate) struct Webhook;
 
 #[async_trait]
@@ -52,27 +51,27 @@ impl Adapter for Webhook {
 struct Keys {
     /// For the signature of the protocol's reference: the text as it is.
     plain: hmac::Key,
-    /// For the Standard Webhooks: what the text stands for.
+    /// For Standard Webhooks: the decoded key.
     standard: SignatureKey,
 }
 
 impl Keys {
     fn of(secret: &Secret, redactor: &mut Redactor) -> Result<Self, SourceFailure> {
         if let Some(encoded) = encoded_part(secret) {
-            // Whoever has this has the key, without the prefix too.
+            // The text without the prefix is equivalent to the key.
             redactor.add(&Secret::new(encoded.to_owned()));
         }
         let standard = SignatureKey::of(secret).map_err(|error| match error {
             SignatureKeyError::Empty => not_executable("the credential's signing secret is empty; rotate it with one"),
             SignatureKeyError::NotBase64 => not_executable(
-                "the credential's signing secret begins with `whsec_` but is no base64 after it; rotate it",
+                "the credential's signing secret begins with `whsec_`, but the rest is not base64; rotate it",
             ),
         })?;
         Ok(Self { plain: hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes()), standard })
     }
 }
 
-/// Adds the signatures, and what they are over.
+/// Adds the signatures and the headers that they cover.
 fn sign(
     outbound: &OutboundCall<'_>,
     keys: &Keys,
@@ -91,24 +90,23 @@ fn sign(
     ] {
         if (AuthPlacement::Header { name: name.to_owned(), prefix: None }).is_taken_in(outbound.request) {
             return Err(not_executable(format!(
-                "the tool has a header `{name}` of its own, where the signature belongs; take it out of the tool's \
-                 HTTP mapping"
+                "the tool sets the header `{name}`, which is for the signature; remove it from the tool's HTTP mapping"
             )));
         }
         let value =
-            HeaderValue::from_str(&value).map_err(|_| not_executable("the signature cannot stand in a header"))?;
+            HeaderValue::from_str(&value).map_err(|_| not_executable("the signature is not valid in a header"))?;
         headers.insert(HeaderName::from_static(name), value);
     }
     Ok(())
 }
 
-/// Where the message goes: all tools of one credential to its base URL, except for those that have a path of their own.
+/// The URL of the message: the base URL for all tools of one credential, except for tools with their own path.
 fn address<'a>(outbound: &OutboundCall<'a>) -> &'a Url {
     let connection = outbound.connection;
     let Some(base) = connection.base_url.as_ref().filter(|_| !connection.endpoints.contains_key(outbound.tool)) else {
         return &outbound.request.url;
     };
-    // A registered tool may have a path of its own too. Without one its request was made in the default way.
+    // A registered tool may also have its own path. Without one its request was rendered in the default way.
     let default = connection.endpoint(outbound.tool).render(base, &Map::new());
     let is_default = default.is_ok_and(|default| default.url == outbound.request.url);
     if is_default { base.as_url() } else { &outbound.request.url }
@@ -116,6 +114,6 @@ fn address<'a>(outbound: &OutboundCall<'a>) -> &'a Url {
 
 /// Seconds since 1970 with a fraction, as the protocol's reference writes them.
 fn seconds(millis: i64) -> f64 {
-    // Exact for every time that can be written: that takes 48 of the 53 bits.
+    // Exact for every valid time: that takes 48 of the 53 bits.
     millis as f64 / 1000.0
 }

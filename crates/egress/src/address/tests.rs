@@ -1,4 +1,4 @@
-//! The edges of every network that is refused, and how far exemptions reach.
+//! The edges of every refused network, and the extent of exemptions.
 
 use proptest::prelude::*;
 

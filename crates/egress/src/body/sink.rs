@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// The most memory that is set aside on a service's word about its length.
+/// The maximum memory allocated because of a Content-Length.
 const TRUSTED_LENGTH: usize = 64 * 1024;
 
 /// Bytes up to a limit.
@@ -20,7 +20,7 @@ impl Sink {
         Self { body, limit, overflowed: false }
     }
 
-    /// Takes what fits; answers whether all of it did.
+    /// Adds what is within the limit; returns whether all of it was.
     pub(super) fn take(&mut self, data: &[u8]) -> bool {
         let room = self.limit.saturating_sub(self.body.len());
         match data.get(..room) {

@@ -1,4 +1,4 @@
-//! Expansion within bounds.
+//! Bounded decompression.
 
 use std::io::Read;
 
@@ -17,7 +17,7 @@ fn headers(codings: &[&'static str]) -> HeaderMap {
     headers
 }
 
-/// Reads pieces that come in under these codings.
+/// Decodes chunks with these content codings.
 fn expand(codings: &[&'static str], pieces: &[&[u8]], limit: usize) -> Result<(Vec<u8>, bool), SendError> {
     let mut reader = Reader::new(&mut headers(codings), Sink::new(limit, 0))?;
     for piece in pieces {

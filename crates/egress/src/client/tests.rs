@@ -26,7 +26,7 @@ mod tls;
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// A service on loopback, and what it saw.
+/// A service on loopback, and the requests that it received.
 struct Upstream {
     port: u16,
     connections: Arc<AtomicUsize>,
@@ -34,7 +34,7 @@ struct Upstream {
 }
 
 impl Upstream {
-    /// Gives every request of every connection this answer.
+    /// Sends this response to every request of every connection.
     async fn answering(response: impl Into<Vec<u8>>) -> Self {
         let response = Arc::new(response.into());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -72,7 +72,7 @@ impl Upstream {
         Self { port, connections, requests: Arc::default() }
     }
 
-    /// Answers the first request of each connection with these bytes and hangs up.
+    /// Sends these bytes as response to the first request of each connection and disconnects.
     async fn answering_once(response: impl Into<Vec<u8>>) -> Self {
         let response = Arc::new(response.into());
         Self::serving("127.0.0.1", move |mut stream| {
@@ -117,7 +117,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-/// Gives its answers one after the other, and counts how often it was asked.
+/// Returns its results one after the other, and counts the lookups.
 #[derive(Default)]
 struct Fickle {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,

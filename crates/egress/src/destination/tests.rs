@@ -1,4 +1,4 @@
-//! What a URL alone gives away.
+//! What a URL alone reveals.
 
 use super::*;
 

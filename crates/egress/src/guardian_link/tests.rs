@@ -1,4 +1,4 @@
-//! Links to guardians that answer, and to some that should not be trusted.
+//! Links to guardians that respond, and to some that must not be trusted.
 
 use std::sync::Arc;
 

@@ -73,10 +73,9 @@ fn is_token(name: &str) -> bool {
 fn encoded(value: &str) -> String {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let bytes = value.as_bytes();
-    let is_plain = bytes.iter().all(|byte| (0x20..=0x7e).contains(byte))
-        && !is_blank(bytes.first())
-        && !is_blank(bytes.last())
-        && !(value.starts_with("=?base64?") && value.ends_with("?="));
+    let looks_encoded = value.starts_with("=?base64?") && value.ends_with("?=");
+    let is_writable = bytes.iter().all(|byte| (0x20..=0x7e).contains(byte));
+    let is_plain = is_writable && !looks_encoded && !is_blank(bytes.first()) && !is_blank(bytes.last());
     if is_plain { value.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(bytes)) }
 }
 

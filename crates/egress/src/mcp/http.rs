@@ -87,7 +87,7 @@ struct Posted {
 
 enum PostedBody {
     Whole { bytes: Vec<u8>, truncated: bool },
-    Events(OpenResponse),
+    Events(Box<OpenResponse>),
 }
 
 /// What a server has announced on the way, for whoever keeps its list.
@@ -234,7 +234,7 @@ impl Endpoint<'_> {
         let response = adapter(self.adapter).carry_out(self.client, outbound, redactor).await?;
         let (status, headers) = (response.status, response.headers);
         let body = match events.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(stream) => PostedBody::Events(stream),
+            Some(stream) => PostedBody::Events(Box::new(stream)),
             None => PostedBody::Whole { bytes: response.body, truncated: response.truncated },
         };
         Ok(Posted { status, headers, body })
@@ -264,7 +264,7 @@ impl Endpoint<'_> {
                 };
             }
         };
-        self.response_of_stream(stream, id, session, redactor, announced).await
+        self.response_of_stream(*stream, id, session, redactor, announced).await
     }
 
     async fn response_of_stream(

@@ -259,7 +259,8 @@ pub(crate) fn response(message: &[u8], id: u64) -> Result<Outcome, &'static str>
     // The id of a request that could not be read is null, which only an error may have.
     let own_id = members.get("id");
     let is_own = own_id.and_then(Value::as_u64) == Some(id);
-    if !is_own && !(error.is_some() && own_id.is_none_or(Value::is_null)) {
+    let is_unread = error.is_some() && own_id.is_none_or(Value::is_null);
+    if !is_own && !is_unread {
         return Err("has the id of another request");
     }
     match (result, error) {

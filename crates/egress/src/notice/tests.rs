@@ -1,4 +1,4 @@
-//! Notices, received by somebody who verifies them.
+//! Notices, received by a verifying endpoint.
 
 use serde_json::json;
 use toolgate_model::secret::Secret;

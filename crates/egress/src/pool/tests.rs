@@ -1,4 +1,4 @@
-//! Who may use a waiting connection, and for how long.
+//! Which requests may use an idle connection, and for how long.
 
 use toolgate_model::time::Timestamp;
 use url::Url;

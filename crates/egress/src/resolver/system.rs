@@ -1,6 +1,6 @@
-//! The resolver of the operating system, which takes a thread for as long as it thinks, and whose thread cannot be
-//! stopped. So look-ups have places of their own, few of which belong to one holder; everybody who asks for a name while it
-//! is looked up waits for the same look-up; and whoever waits does so until one deadline.
+//! The resolver of the operating system, which occupies a thread for each lookup, and whose thread cannot be stopped.
+//! So lookups have their own slots, few of which one holder can use; concurrent requests for a name share one lookup;
+//! and every wait has one deadline.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -18,11 +18,11 @@ use crate::time::now;
 #[cfg(test)]
 mod tests;
 
-/// How many look-ups are in flight at a time where nothing else is said.
+/// The default number of concurrent lookups.
 pub const LOOKUPS: usize = 32;
 /// Which part of them one holder may have in flight.
 const SHARE: usize = 4;
-/// How long a look-up may take, the wait for a place included.
+/// The timeout of a lookup, including the wait for a slot.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The resolver of the operating system.
@@ -32,7 +32,7 @@ pub struct SystemResolver(Arc<Lookups>);
 type Found = Result<Vec<IpAddr>, LookupError>;
 
 struct Lookups {
-    /// Asks the system; blocks.
+    /// Calls the system; blocks.
     look_up: Box<dyn Fn(&str) -> Found + Send + Sync>,
     places: Arc<Semaphore>,
     of_holder: usize,
@@ -46,24 +46,24 @@ struct State {
     shares: HashMap<PoolKey, Arc<Semaphore>>,
 }
 
-/// A look-up in flight; over when this is dropped.
+/// A lookup in flight; it has ended when this is dropped.
 struct PendingLookup {
     lookups: Arc<Lookups>,
     name: String,
     holder: PoolKey,
     result_sender: watch::Sender<Option<Found>>,
-    /// `None` while it is being given back.
+    /// `None` while it is being released.
     permits: Option<[OwnedSemaphorePermit; 2]>,
 }
 
-/// Somebody who may wait for a place.
+/// A task that may wait for a slot.
 struct Interest<'a> {
     lookups: &'a Lookups,
     holder: PoolKey,
 }
 
 impl SystemResolver {
-    /// One with so many look-ups in flight at a time.
+    /// With this many concurrent lookups.
     pub fn new(lookups: usize) -> Self {
         Self::asking(lookups, |name| {
             let found = (name, 0).to_socket_addrs().map_err(|_| LookupError::Failed)?;
@@ -105,7 +105,7 @@ impl Lookups {
         self.state().in_flight.get(name).cloned()
     }
 
-    /// First a place among those of the holder: whoever waits for one of these takes none from others.
+    /// First a slot of the holder: waiting for it takes none from others.
     async fn permits(&self, holder: PoolKey) -> Result<[OwnedSemaphorePermit; 2], LookupError> {
         let share = self.state().shares.entry(holder).or_insert_with(|| self.new_share()).clone();
         let own = share.acquire_owned().await.map_err(|_| LookupError::Busy)?;
@@ -117,7 +117,7 @@ impl Lookups {
         Arc::new(Semaphore::new(self.of_holder))
     }
 
-    /// Looks a name up, unless somebody else has begun to while this one waited for its place.
+    /// Starts a lookup, unless another task has started it while this one waited for its slot.
     fn start(
         self: &Arc<Self>,
         name: &str,
@@ -151,7 +151,7 @@ impl Lookups {
 }
 
 impl State {
-    /// Forgets a share that nobody has a place of or waits for.
+    /// Drops a share that nobody uses or waits for.
     fn forget_unused(&mut self, holder: &PoolKey) {
         if self.shares.get(holder).is_some_and(|share| Arc::strong_count(share) == 1) {
             self.shares.remove(holder);

@@ -1,11 +1,11 @@
-//! Answers of name servers, honest and not.
+//! Results of name servers, honest and not.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use super::*;
 
-/// Gives its answers one after the other.
+/// Returns its results one after the other.
 struct Fickle(Mutex<VecDeque<Vec<IpAddr>>>);
 
 #[async_trait]

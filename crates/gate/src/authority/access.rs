@@ -1,7 +1,8 @@
 //! Who may see and change which vault, credential and grant.
 //!
-//! An administrator (`tools.manage` and `agents.act_as`) reaches everything in the tenant. Whoever has `tools.manage` alone
-//! reaches what is in vaults of their own. An agent reaches the grants that it holds and those delegated from them.
+//! An administrator (`tools.manage` and `agents.act_as`) can access everything in the tenant. A principal with
+//! `tools.manage` alone can access the contents of its own vaults. An agent can access the grants that it holds and
+//! those delegated from them.
 
 use toolgate_model::credential::{Credential, Vault};
 use toolgate_model::grant::Lineage;
@@ -12,10 +13,10 @@ use crate::authority::Administration;
 use crate::identify::Caller;
 use crate::refusal::{Code, Refusal};
 
-/// How a caller is related to a grant that it can see.
+/// The relation of a caller to a grant that it can see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// It holds a grant further up.
+    /// It holds an ancestor of the grant.
     Delegator,
     /// It holds the grant.
     Holder,
@@ -24,7 +25,7 @@ pub enum Relation {
 }
 
 impl Administration {
-    /// The vault, if the caller manages it.
+    /// Returns the vault if the caller manages it.
     pub(crate) async fn managed_vault(
         &self,
         caller: &Caller,
@@ -38,7 +39,7 @@ impl Administration {
         found.filter(|(vault, _)| caller.manages_all() || vault.owner == *caller.id()).ok_or_else(missing)
     }
 
-    /// The credential, if the caller manages it.
+    /// Returns the credential if the caller manages it.
     pub(crate) async fn managed_credential(&self, caller: &Caller, id: CredentialId) -> Result<Credential, Refusal> {
         let missing =
             || Refusal::new(Code::CredentialNotFound, format!("there is no credential {id}")).with("credential_id", id);
@@ -53,7 +54,7 @@ impl Administration {
         }
     }
 
-    /// The grant with its lineage, if the caller can see it, and why it can.
+    /// Returns the grant with its lineage and the caller's relation to it, if the caller can see it.
     pub(crate) async fn visible_grant(&self, caller: &Caller, id: GrantId) -> Result<(Lineage, Relation), Refusal> {
         let missing = || Refusal::new(Code::GrantNotFound, format!("there is no grant {id}")).with("grant_id", id);
         let lineage = self.grants.lineage(caller.tenant(), id).await?.ok_or_else(missing)?;

@@ -1,4 +1,4 @@
-//! Allowlists: what a principal's list of tools names, and whether there is such a thing.
+//! Allowlists: checks that the tools on a principal's allowlist exist.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use crate::identify::Caller;
 use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal};
 
-/// How many tools an allowlist may name.
+/// The maximum number of tools on an allowlist.
 const LIMIT: usize = 1024;
 
 impl Administration {
-    /// What an allowlist names and the caller's tenant has not: no registered tool in any version, none that a credential
-    /// defines, none that is built in.
+    /// The entries of an allowlist that do not exist in the caller's tenant: no version of a registered tool, no tool
+    /// defined by a credential, no built-in tool.
     pub(super) async fn unresolved_tools(
         &self,
         caller: &Caller,

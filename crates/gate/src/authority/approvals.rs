@@ -1,5 +1,5 @@
-//! Approvals as people see and answer them. Whoever may answer sees all of the tenant's; everybody else those of their own
-//! calls, and answers none.
+//! Approvals, as people see and decide them. Approvers see all approvals of the tenant; other callers see those of
+//! their own calls and decide none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,38 +31,34 @@ use crate::ports::ledger::{
 use crate::refusal::{Code, Refusal};
 use crate::settings::Settings;
 
-/// The longest reason, in bytes.
+/// In bytes.
 const MAX_REASON: usize = 2_000;
-/// The longest answer to a question, in bytes.
+/// In bytes.
 const MAX_ANSWER: usize = 16 * 1024;
 
-/// Somebody's answer.
+/// A decision by an approver.
 #[derive(Debug, Clone)]
 pub struct DecisionRequest {
-    /// Yes or no.
     pub decision: Decision,
-    /// What is to be covered besides the call.
+    /// The standing approval that the approver requests besides the decision.
     pub wish: Option<StandingRequest>,
-    /// Why.
     pub reason: Option<String>,
-    /// What is answered, where the tool is a question.
+    /// The answer, if the tool is a question.
     pub answer: Option<String>,
-    /// The caller's name for this answer: the same one again gets the same result.
+    /// A repeated request with the same key gets the same result.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// By which way it came.
     pub channel: Channel,
 }
 
-/// What holds for a session, and what of it is in effect.
+/// The settings of a session, with the values that are in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionView {
-    /// Its name.
     pub name: SessionName,
     /// The mode that is in effect.
     pub mode: Mode,
-    /// How long its calls wait.
+    /// How long its calls wait for a decision.
     pub wait: Duration,
-    /// Whether they wait where nobody is there to answer.
+    /// Whether calls wait when no approver is connected.
     pub attendance: Attendance,
 }
 
@@ -100,7 +96,7 @@ impl ApprovalAdministration {
 }
 
 impl ApprovalAdministration {
-    /// Approvals, newest first.
+    /// Lists approvals, newest first.
     pub async fn approvals(
         &self,
         caller: &Caller,
@@ -112,14 +108,13 @@ impl ApprovalAdministration {
         Ok(Page { items: items.into_iter().map(|approval| as_seen_by(caller, approval)).collect(), next })
     }
 
-    /// One approval.
     pub async fn approval_of(&self, caller: &Caller, id: ApprovalId) -> Result<Approval, Refusal> {
         let found = self.approvals.approval(caller.tenant(), id).await?;
         let sees = |approval: &Approval| caller.may(Permission::DecideApprovals) || is_own(caller, approval);
         found.filter(sees).map(|approval| as_seen_by(caller, approval)).ok_or_else(|| no_approval(id))
     }
 
-    /// What a person should know before answering.
+    /// What a person should know before deciding.
     pub async fn present(&self, approval: &Approval) -> Result<Presentation, Refusal> {
         let now = self.clock.now();
         let standing = match approval.status.is_open() {
@@ -131,7 +126,7 @@ impl ApprovalAdministration {
         Ok(self.approver.present(approval, &standing))
     }
 
-    /// Counts somebody's answer; answers the approval as it is now.
+    /// Records a decision and returns the approval in its new state.
     pub async fn decide(&self, caller: &Caller, id: ApprovalId, answer: DecisionRequest) -> Result<Approval, Refusal> {
         check_texts(&answer)?;
         caller.require(Permission::DecideApprovals)?;
@@ -167,7 +162,8 @@ impl ApprovalAdministration {
         require_waiting(decided)
     }
 
-    /// The standing approval that a request leads to, or why there is none: the decision on the single call stays valid.
+    /// The standing approval that a request leads to, or the reason why there is none. The decision on the single call
+    /// stays valid either way.
     fn standing_of(
         &self,
         caller: &Caller,
@@ -206,8 +202,8 @@ impl ApprovalAdministration {
         Ok((Some(standing), None))
     }
 
-    /// What happened to approvals that the caller may see, in order, behind a place in the log. Those that are
-    /// [`Freshness::Recent`] end where the log was last integrated.
+    /// The events of approvals that the caller may see, in order, after a position in the log. [`Freshness::Recent`]
+    /// events end where the log was last integrated.
     pub async fn approval_events(
         &self,
         caller: &Caller,
@@ -224,19 +220,19 @@ impl ApprovalAdministration {
         Ok(self.log.events(caller.tenant(), filter, page).await?.items)
     }
 
-    /// The place of the last event of the log; `None` while it is empty.
+    /// The position of the last event of the log; `None` while it is empty.
     pub async fn end_of_log(&self, caller: &Caller) -> Result<Option<u64>, Refusal> {
         self.audit.integrate_if_possible().await;
         let head = self.log.log_head(caller.tenant()).await?;
         Ok(head.and_then(|head| head.head.size.checked_sub(1)))
     }
 
-    /// Attaches the caller as somebody who can answer, as long as what comes back is kept.
+    /// Marks the caller as a connected approver until the returned value is dropped.
     pub fn attach_approver(&self, caller: &Caller) -> Option<Attached> {
         caller.may(Permission::DecideApprovals).then(|| self.approver.attach(caller.tenant()))
     }
 
-    /// Standing approvals, newest first.
+    /// Lists standing approvals, newest first.
     pub async fn standing_approvals(
         &self,
         caller: &Caller,
@@ -250,7 +246,6 @@ impl ApprovalAdministration {
         self.standing_approvals.standings(caller.tenant(), filter, page).await
     }
 
-    /// One standing approval.
     pub async fn standing_approval(
         &self,
         caller: &Caller,
@@ -262,7 +257,6 @@ impl ApprovalAdministration {
         found.filter(sees).ok_or_else(|| no_standing(id))
     }
 
-    /// Takes a standing approval back.
     pub async fn revoke_standing_approval(
         &self,
         caller: &Caller,
@@ -273,7 +267,7 @@ impl ApprovalAdministration {
         self.standing_approvals.revoke_standing(RevokeStanding { audit: caller.mandate(self.clock.now()), id }).await
     }
 
-    /// Which standing approvals would cover a call, or why none does.
+    /// The standing approvals that would cover a call, or why none does.
     pub async fn explain_standing(
         &self,
         caller: &Caller,
@@ -289,7 +283,7 @@ impl ApprovalAdministration {
             return Ok(Err(protected));
         }
         let standing = self.standing_approvals.standing_for(caller.tenant(), agent, tool, self.clock.now()).await?;
-        // The caller names a tool, and neither who executes it nor the action: any that was approved will do.
+        // The caller names a tool, but neither who executes it nor its action: any approved combination counts.
         let actions = standing.iter().map(|one| call(one.external, one.action.as_ref()));
         let covering = std::iter::once(none)
             .chain(actions)
@@ -299,13 +293,13 @@ impl ApprovalAdministration {
         Ok(covering.map(|ids| standing.iter().filter(|standing| ids.contains(&standing.id)).cloned().collect()))
     }
 
-    /// What holds for a session of the caller.
+    /// The settings of a session of the caller.
     pub async fn approval_session(&self, caller: &Caller, name: &SessionName) -> Result<SessionView, Refusal> {
         let terms = self.approval_sessions.session_terms(caller.tenant(), caller.id(), name).await?;
         Ok(self.view_of(name, &terms))
     }
 
-    /// Changes what holds for a session of the caller; what is absent stays. Calls that already wait go on waiting.
+    /// Changes the settings of a session of the caller; absent values stay. Calls that already wait are not affected.
     pub async fn set_approval_session(
         &self,
         caller: &Caller,
@@ -339,7 +333,7 @@ impl ApprovalAdministration {
         Ok(self.view_of(&name, &terms))
     }
 
-    /// Raising a mode lets calls pass that nobody was asked about: it needs what answering needs, and an operator who
+    /// Raising a mode lets calls pass without an approval: it needs the permission to approve, and an operator who
     /// allows it.
     fn require_mode(&self, caller: &Caller, before: Mode, wanted: Mode) -> Result<(), Refusal> {
         let settings = &self.settings.approvals;
@@ -355,8 +349,7 @@ impl ApprovalAdministration {
             return Ok(());
         }
         if !settings.mode_changes {
-            let reason = "the mode cannot be raised by a request: the operator must allow it where the gate is started \
-                          (`approvals.mode_changes`)";
+            let reason = "requests cannot raise the mode on this gate; the operator must set `approvals.mode_changes`";
             return Err(Refusal::new(Code::PermissionDenied, reason));
         }
         caller.require(Permission::DecideApprovals)
@@ -373,7 +366,7 @@ impl ApprovalAdministration {
     }
 }
 
-/// Whose approvals somebody may see: all, or their own.
+/// The agent whose approvals the caller may see; `None` for all of them.
 pub(crate) fn visible_agent(caller: &Caller, wanted: Option<PrincipalId>) -> Result<Option<PrincipalId>, Refusal> {
     if caller.may(Permission::DecideApprovals) {
         return Ok(wanted);
@@ -382,17 +375,17 @@ pub(crate) fn visible_agent(caller: &Caller, wanted: Option<PrincipalId>) -> Res
         Some(agent) if agent != *caller.id() => Err(caller
             .require(Permission::DecideApprovals)
             .err()
-            .unwrap_or_else(|| Refusal::new(Code::PermissionDenied, "only your own approvals can be seen"))),
+            .unwrap_or_else(|| Refusal::new(Code::PermissionDenied, "you can list only your own approvals"))),
         _ => Ok(Some(caller.id().clone())),
     }
 }
 
-/// Tells the approver of a call whose process died: nothing will be made of the decision.
+/// Refuses a decision about a call whose process has stopped: the decision has no effect.
 fn require_waiting(decided: Approval) -> Result<Approval, Refusal> {
     if decided.status != ApprovalStatus::Orphaned {
         return Ok(decided);
     }
-    let reason = decided.reason.clone().unwrap_or_else(|| "the process in which the call waited is gone".to_owned());
+    let reason = decided.reason.clone().unwrap_or_else(|| "the gate process that held the call has stopped".to_owned());
     Err(Refusal::new(Code::ApprovalEnded, reason).with("approval_id", decided.id).with("status", decided.status))
 }
 
@@ -400,8 +393,8 @@ fn is_own(caller: &Caller, approval: &Approval) -> bool {
     approval.agent == *caller.id() || approval.actor == *caller.id()
 }
 
-/// The approval as this caller may see it. The arguments are stored without the credential's secret: who may not answer
-/// would learn from them whether a guess was right.
+/// The approval as this caller may see it. The stored arguments have the credential's secret redacted, so a caller who
+/// may not approve could learn from them whether a guess was right.
 fn as_seen_by(caller: &Caller, approval: Approval) -> Approval {
     if caller.may(Permission::DecideApprovals) {
         return approval;

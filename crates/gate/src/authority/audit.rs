@@ -1,4 +1,4 @@
-//! Reading the audit log and proving things from it.
+//! Reading the audit log and its proofs.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::ports::clock::Clock;
 use crate::ports::ledger::{AuditLog, EventFilter, Freshness, LogHead, LoggedEvent, Page, PageRequest};
 use crate::refusal::{Code, Refusal};
 
-/// An export in progress: a fixed head, and the blocks up to it, for a caller who may read them.
+/// An export in progress: a fixed head and the blocks up to it, for a caller who may read them.
 pub struct Export {
     caller: Caller,
     head: LogHead,
@@ -27,15 +27,13 @@ pub struct Export {
 
 /// A proof with the head that it leads to.
 pub struct Proof {
-    /// The hashes.
     pub hashes: Vec<Hash>,
-    /// The size of the tree that it is about.
+    /// The size of the tree that the proof is about.
     pub size: u64,
-    /// The newest signed head.
     pub head: LogHead,
 }
 
-/// Reads and proves the audit log, and integrates what was committed.
+/// Reads and proves the audit log, and integrates committed events.
 pub struct AuditReader {
     log: Arc<dyn AuditLog>,
     clock: Arc<dyn Clock>,
@@ -55,7 +53,7 @@ impl AuditReader {
         }
     }
 
-    /// Events, in order. What was committed before this call is among them.
+    /// Lists events in order, including everything committed before this call.
     pub async fn events(
         &self,
         caller: &Caller,
@@ -67,8 +65,8 @@ impl AuditReader {
         self.log.events(caller.tenant(), filter, page).await
     }
 
-    /// Events that the caller may see, in order: with the permission to read the log all of them, else those that concern
-    /// the caller. Those that are [`Freshness::Recent`] end where the log was last integrated.
+    /// Lists the events that the caller may see, in order: all of them with the permission to read the log, otherwise
+    /// those that concern the caller. [`Freshness::Recent`] events end where the log was last integrated.
     pub async fn visible_events(
         &self,
         caller: &Caller,
@@ -88,8 +86,8 @@ impl AuditReader {
         self.log.events(caller.tenant(), filter, page).await
     }
 
-    /// Takes out of an event what tells a caller that may not read the log whether the credential's secret was found in
-    /// its arguments.
+    /// Removes from an event what would tell a caller without the permission to read the log whether the credential's
+    /// secret was found in its arguments.
     pub fn blind_event(&self, caller: &Caller, event: &mut RunEvent) {
         if !caller.may(Permission::ReadAudit) {
             self.blinding.apply(&event.event_id.to_string(), &mut event.payload);
@@ -101,10 +99,10 @@ impl AuditReader {
         caller.require(Permission::ReadAudit)?;
         self.integrate_if_possible().await;
         let head = self.log.log_head(caller.tenant()).await?;
-        head.ok_or_else(|| Refusal::new(Code::Internal, "the log has no head although its tenant exists"))
+        head.ok_or_else(|| Refusal::new(Code::Internal, "the audit log of the tenant has no head"))
     }
 
-    /// Takes what was committed into the audit log; answers how many events.
+    /// Integrates committed events into the audit log and returns their number.
     pub async fn integrate(&self) -> Result<u64, Refusal> {
         self.log.integrate(Arc::clone(&self.audit_key), self.clock.now()).await
     }
@@ -112,7 +110,7 @@ impl AuditReader {
     /// A ledger that takes no writes can still be read: the log then ends where it was last integrated.
     pub(super) async fn integrate_if_possible(&self) {
         if let Err(refusal) = self.integrate().await {
-            tracing::warn!(%refusal, "the audit log is read without the newest events");
+            tracing::warn!(%refusal, "could not integrate new events; reading the audit log without them");
         }
     }
 
@@ -121,7 +119,7 @@ impl AuditReader {
         self.audit_key.public_key().to_string()
     }
 
-    /// Proves that an event is in the log of a size (the newest one, unless said otherwise).
+    /// Proves that an event is in the log of a size (default: the newest).
     pub async fn prove_inclusion(&self, caller: &Caller, sequence: u64, size: Option<u64>) -> Result<Proof, Refusal> {
         let head = self.log_head(caller).await?;
         let size = within(size.unwrap_or(head.head.size), &head)?;
@@ -129,7 +127,7 @@ impl AuditReader {
         Ok(Proof { hashes: inclusion_proof(sequence, size, &tiles)?, size, head })
     }
 
-    /// Proves that the log of one size is the beginning of the log of another (the newest, unless said otherwise).
+    /// Proves that the log of one size is a prefix of the log of another (default: the newest).
     pub async fn prove_consistency(&self, caller: &Caller, first: u64, second: Option<u64>) -> Result<Proof, Refusal> {
         let head = self.log_head(caller).await?;
         let size = within(second.unwrap_or(head.head.size), &head)?;
@@ -137,7 +135,7 @@ impl AuditReader {
         Ok(Proof { hashes: consistency_proof(first, size, &tiles)?, size, head })
     }
 
-    /// Begins an export of the whole log as it is now.
+    /// Starts an export of the whole log in its current state.
     pub async fn begin_export(&self, caller: &Caller) -> Result<(Export, Vec<u8>), Refusal> {
         let head = self.log_head(caller).await?;
         let key = self.audit_key.public_key();
@@ -145,8 +143,8 @@ impl AuditReader {
         Ok((Export { caller: caller.clone(), head, next: 0, ended: false }, header))
     }
 
-    /// The next lines of an export; `None` after its end. Refused once the caller's key or permission has ended: a client
-    /// that reads slowly must not go on with what was taken from it.
+    /// The next lines of an export; `None` at its end. Refused once the caller's key or permission has ended: a client
+    /// that reads slowly must not keep an access that was revoked.
     pub async fn continue_export(&self, export: &mut Export) -> Result<Option<Vec<u8>>, Refusal> {
         export.caller = self.authenticator.identify_again(&export.caller).await?;
         export.caller.require(Permission::ReadAudit)?;
@@ -177,7 +175,7 @@ fn within(size: u64, head: &LogHead) -> Result<u64, Refusal> {
     if size <= head.head.size {
         return Ok(size);
     }
-    let reason = format!("the log has {} events; ask for a size up to that", head.head.size);
+    let reason = format!("the log has {} events; use a size up to that", head.head.size);
     Err(Refusal::new(Code::InvalidField, reason).with("path", "size"))
 }
 

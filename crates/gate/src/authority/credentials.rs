@@ -1,4 +1,4 @@
-//! Credentials: material comes in here, is sealed at once, and never comes out again on this side.
+//! Credentials: material enters here, is sealed at once, and is never returned.
 
 use serde_json::{Map, Value};
 use toolgate_model::connection::Connection;
@@ -20,53 +20,47 @@ use crate::ports::ledger::{
 use crate::ports::sealer::SealBinding;
 use crate::refusal::{Code, Refusal};
 
-/// How often material is sealed again when its master key was retired, or its version replaced, meanwhile.
+/// How often material is sealed again if its master key was retired, or its version replaced, in the meantime.
 const ATTEMPTS: u32 = 4;
 
 /// A credential to be added.
 pub struct NewCredential {
-    /// To which vault.
     pub vault: VaultId,
-    /// For which service.
     pub service: ServiceName,
-    /// What people call it.
+    /// A name for people.
     pub label: Line,
-    /// How it authenticates.
     pub auth_type: AuthType,
-    /// What it can do.
+    /// The scopes that grants on it can include.
     pub scopes_available: ScopeSet,
-    /// What else is known; secrets in it are lifted out.
+    /// Other metadata; secrets in it are moved to the material.
     pub metadata: Map<String, Value>,
-    /// The secrets.
     pub material: Material,
-    /// When it ends.
     pub expires_at: Option<Timestamp>,
 }
 
 /// New material for a credential.
 pub struct NewMaterial {
-    /// The secrets.
     pub material: Material,
-    /// New metadata; `None` keeps what there is, and so does metadata with nothing but secrets, which are lifted out.
+    /// New metadata. `None` keeps the present metadata, and so does metadata that contains nothing but secrets, which
+    /// are moved to the material.
     pub metadata: Option<Map<String, Value>>,
-    /// A new end; `None` keeps it, `Some(None)` is no end.
+    /// A new expiry; `None` keeps it, `Some(None)` removes it.
     pub expires_at: Option<Option<Timestamp>>,
 }
 
-/// What there is of a credential's material.
+/// The state of a credential's material.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaterialState {
-    /// It was there and ended with the credential.
+    /// Destroyed with the credential.
     Destroyed,
-    /// It opens.
+    /// It can be unsealed.
     Intact,
-    /// It is still to come.
+    /// None has been added yet.
     None,
 }
 
 impl Administration {
-    /// Adds a credential to a vault.
     pub async fn create_credential(&self, caller: &Caller, mut new: NewCredential) -> Result<Credential, Refusal> {
         let (vault, _) = self.managed_vault(caller, new.vault).await?;
         lift_secrets(&mut new.metadata, &mut new.material)?;
@@ -106,7 +100,7 @@ impl Administration {
         Err(too_busy())
     }
 
-    /// One credential, without its material.
+    /// Without its material.
     pub async fn credential(&self, caller: &Caller, id: CredentialId) -> Result<Credential, Refusal> {
         self.managed_credential(caller, id).await
     }
@@ -121,7 +115,6 @@ impl Administration {
         Ok(credential.filter(|credential| credential.status(self.clock.now()) == CredentialStatus::Active))
     }
 
-    /// The credentials of a vault.
     pub async fn credentials(
         &self,
         caller: &Caller,
@@ -132,7 +125,7 @@ impl Administration {
         self.credentials.credentials(caller.tenant(), Some(vault), page).await
     }
 
-    /// Replaces the material. The id, the grants and the scopes stay; an expired credential is active again.
+    /// Replaces the material. The id, the grants and the scopes stay; an expired credential becomes active again.
     pub async fn rotate_credential(
         &self,
         caller: &Caller,
@@ -144,7 +137,7 @@ impl Administration {
             let stated = new.material.names().count();
             lift_secrets(metadata, &mut new.material)?;
             check_connection(metadata)?;
-            // Metadata that held nothing but the secret was its envelope, and says nothing about the rest.
+            // Metadata that contained nothing but the secret was only its envelope, and does not replace the rest.
             if new.material.names().count() > stated && is_empty(metadata) {
                 new.metadata = None;
             }
@@ -180,7 +173,7 @@ impl Administration {
         Err(too_busy())
     }
 
-    /// Ends a credential for good.
+    /// Revokes a credential permanently.
     pub async fn revoke_credential(
         &self,
         caller: &Caller,
@@ -194,7 +187,7 @@ impl Administration {
             .await
     }
 
-    /// Unseals the material and drops it at once, to see that it can be used.
+    /// Unseals the material and drops it at once, to check that it can be used.
     pub async fn verify_credential(
         &self,
         caller: &Caller,
@@ -216,7 +209,7 @@ impl Administration {
     pub(crate) fn require_future(&self, end: Option<Timestamp>) -> Result<(), Refusal> {
         match end {
             Some(end) if end <= self.clock.now() => {
-                let reason = format!("`expires_at` is {end}, which is past; give a time to come");
+                let reason = format!("`expires_at` is {end}, which is in the past; use a future time");
                 Err(Refusal::new(Code::InvalidField, reason).with("path", "expires_at"))
             }
             _ => Ok(()),
@@ -234,12 +227,12 @@ impl From<MaterialError> for Refusal {
     }
 }
 
-/// What the metadata says about how the service is reached must be understood before anything rests on it.
+/// Metadata about how the service is reached must be valid before anything depends on it.
 fn check_connection(metadata: &Map<String, Value>) -> Result<(), Refusal> {
     Connection::from_metadata(metadata).map(drop).map_err(Refusal::from)
 }
 
-/// Whether nothing is left of metadata from which secrets were lifted.
+/// Whether metadata is empty after its secrets were removed.
 fn is_empty(metadata: &Map<String, Value>) -> bool {
     metadata.iter().all(|(name, value)| name == "auth" && value.as_object().is_some_and(Map::is_empty))
 }

@@ -1,5 +1,5 @@
-//! The catalog as RFC 0078 projects it: the descriptors of what the caller may invoke, and of nothing else. What is
-//! unknown and what is not for the caller are refused in the same words.
+//! The catalog as RFC 0078 defines it: the descriptors of the tools that the caller may invoke, and of no others. An
+//! unknown tool and a tool that the caller may not use are refused with the same message.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal};
 
 impl Administration {
-    /// The tools that the caller may invoke, by id. Where several grants open one of the same id, the oldest describes it.
+    /// The tools that the caller may invoke, by id. If several grants lead to tools with the same id, the oldest
+    /// grant's tool is described.
     pub async fn descriptors(
         &self,
         caller: &Caller,
@@ -38,14 +39,14 @@ impl Administration {
         Ok(found.into_values().collect())
     }
 
-    /// The tool of this id, if the caller may invoke it.
+    /// The tool with this id, if the caller may invoke it.
     pub async fn descriptor(&self, caller: &Caller, tool: &ToolId) -> Result<Arc<ToolDescriptor>, Refusal> {
         let found = match caller.may(Permission::InvokeTools) {
             true => self.described(caller, tool).await?,
             false => None,
         };
-        // Not a word about the id: the answer must be the same for every tool that is not there for the caller.
-        found.ok_or_else(|| Refusal::new(Code::ToolNotFound, "there is no such tool, or none that you may use"))
+        // The id is not repeated: the response must be the same for every tool that does not exist for the caller.
+        found.ok_or_else(|| Refusal::new(Code::ToolNotFound, "there is no such tool, or you may not use it"))
     }
 
     async fn described(&self, caller: &Caller, tool: &ToolId) -> Result<Option<Arc<ToolDescriptor>>, Refusal> {
@@ -58,7 +59,7 @@ impl Administration {
         let of_service = held.iter().filter(|held_grant| held_grant.credential.service == service);
         let mut described = of_service.filter_map(|held_grant| {
             let found = usable_tool(held_grant, &catalog, &name).filter(|found| caller.may_use(found))?;
-            // Two versions of a service may come from different sources.
+            // Two versions of a service may have different sources.
             found.descriptor().ok().filter(|descriptor| descriptor.fields().tool_id == *tool)
         });
         Ok(described.next())
@@ -66,7 +67,7 @@ impl Administration {
 }
 
 impl Caller {
-    fn may_use(&self, tool: &Tool) -> bool {
+    pub(super) fn may_use(&self, tool: &Tool) -> bool {
         tool.require_open_to(Some(self.principal())).is_ok()
     }
 }

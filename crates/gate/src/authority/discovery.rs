@@ -1,4 +1,4 @@
-//! Discovery: which tools there are, seen through the eyes of the caller. What it may not use, it does not see.
+//! Discovery of tools. A caller sees only what it may use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,19 +17,17 @@ use crate::identify::Caller;
 use crate::ports::ledger::{Freshness, HeldGrant, PageRequest};
 use crate::refusal::{Code, Refusal};
 
-/// A tool that an agent can use, and through which grant.
+/// A tool that an agent can use, with the grant that allows it.
 pub struct GrantedTool {
-    /// The grant.
     pub held_grant: Arc<HeldGrant>,
-    /// The tool.
     pub tool: Arc<Tool>,
 }
 
-/// How many credentials are looked through for tools that they define.
+/// The maximum number of credentials searched for tools that they define.
 const CREDENTIAL_LIMIT: usize = 10_000;
 
 impl Administration {
-    /// The tools that the caller may know of, by service, version and name.
+    /// The tools visible to the caller, by service, version and name.
     pub async fn tools(&self, caller: &Caller, service: Option<&ServiceName>) -> Result<Vec<Arc<Tool>>, Refusal> {
         let catalog = self.catalogs.of(caller.tenant(), Freshness::Newest).await?;
         let mut tools: BTreeMap<_, Arc<Tool>> = BTreeMap::new();
@@ -79,7 +77,7 @@ impl Administration {
         Ok(granted.filter(|granted| granted.tool.is_listed_for(agent.as_deref())).collect())
     }
 
-    /// An agent with the grants of it that can be used now, oldest first.
+    /// An agent with its usable grants, oldest first.
     pub(super) async fn active_grants(
         &self,
         caller: &Caller,
@@ -113,7 +111,7 @@ impl Administration {
     }
 }
 
-/// The tools of the grant's service whose scope it holds, by name. Only these are looked at.
+/// The tools of the grant's service whose scope the grant includes, by name. Only these are examined.
 fn usable_tools(held_grant: &HeldGrant, catalog: &Catalog) -> Vec<Arc<Tool>> {
     let registered = registered_service(held_grant, catalog);
     let scopes = &held_grant.effective.scopes;
@@ -130,7 +128,7 @@ fn usable_tools(held_grant: &HeldGrant, catalog: &Catalog) -> Vec<Arc<Tool>> {
     tools
 }
 
-/// The tool of this name, if it is among [`usable_tools`].
+/// The tool with this name, if it is one of [`usable_tools`].
 pub(super) fn usable_tool(held_grant: &HeldGrant, catalog: &Catalog, name: &ToolName) -> Option<Arc<Tool>> {
     let registered = registered_service(held_grant, catalog).and_then(|found| found.tool(name.as_str()));
     let implicit = || {

@@ -1,4 +1,4 @@
-//! Grants: giving, delegating, pausing, taking back.
+//! Grants: creation, delegation, suspension, revocation.
 
 use toolgate_model::constraint::{ConstraintError, Constraints};
 use toolgate_model::context::GrantContext;
@@ -19,57 +19,48 @@ use crate::ports::ledger::{
 };
 use crate::refusal::{Code, Refusal};
 
-/// The most grants that one answer shows below another.
+/// The maximum number of descendants in one response.
 pub const TREE_LIMIT: u32 = 10_000;
 
-/// A direct grant to be made. What is `None` takes the protocol's default.
+/// A direct grant to create. `None` selects the protocol's default.
 pub struct NewGrant {
-    /// On which credential.
     pub credential: CredentialId,
-    /// For whom.
     pub agent: PrincipalId,
-    /// By whom; the caller unless said otherwise.
+    /// Defaults to the caller.
     pub granted_by: Option<PrincipalId>,
-    /// What.
     pub scopes: ScopeSet,
-    /// Within which limits.
     pub constraints: Constraints,
-    /// Bound to what.
+    /// The intent, plan or task that it is bound to.
     pub context: GrantContext,
-    /// Whether it may be delegated.
     pub delegatable: bool,
-    /// How far; `None` is once where it is delegatable at all.
+    /// How often it may be delegated further; `None` is once if it is delegatable at all.
     pub delegation_depth: Option<DelegationDepth>,
-    /// Until when; `None` is the default lifetime, `Some(None)` no end.
+    /// `None` is the default lifetime, `Some(None)` no expiry.
     pub expires_at: Option<Option<Timestamp>>,
-    /// Needed for a grant without end.
+    /// Required for a grant without expiry.
     pub allow_indefinite: bool,
 }
 
-/// A delegation to be made.
+/// A delegation to create.
 pub struct NewDelegation {
-    /// Of which grant.
     pub source: GrantId,
-    /// To whom.
     pub target: PrincipalId,
-    /// What.
     pub request: DelegationRequest,
-    /// Needed for a grant without end.
+    /// Required for a grant without expiry.
     pub allow_indefinite: bool,
 }
 
-/// A grant with what is below it.
+/// A grant with its descendants.
 pub struct GrantTree {
-    /// The grant.
     pub root: Lineage,
-    /// Everything delegated from it, nearest levels first.
+    /// All descendants, nearest levels first.
     pub below: Vec<Grant>,
-    /// Whether there is more than is shown.
+    /// Whether there are more descendants than `below` contains.
     pub truncated: bool,
 }
 
 impl Administration {
-    /// Makes a direct grant.
+    /// Creates a direct grant.
     pub async fn create_grant(&self, caller: &Caller, new: NewGrant) -> Result<Lineage, Refusal> {
         caller.require(Permission::ManageTools)?;
         let granted_by = new.granted_by.unwrap_or_else(|| caller.id().clone());
@@ -134,14 +125,13 @@ impl Administration {
             .ok_or_else(|| Refusal::new(Code::Internal, "the lineage changed while delegating"))
     }
 
-    /// One grant with its lineage, and the revision of the ledger that the answer includes.
+    /// Returns a grant with its lineage, and the ledger revision that the result includes.
     pub async fn grant(&self, caller: &Caller, id: GrantId) -> Result<(Lineage, Revision), Refusal> {
         let revision = self.state.revision().await?;
         let (lineage, _) = self.visible_grant(caller, id).await?;
         Ok((lineage, revision))
     }
 
-    /// A grant with everything below it.
     pub async fn grant_tree(&self, caller: &Caller, id: GrantId) -> Result<GrantTree, Refusal> {
         let (root, _) = self.visible_grant(caller, id).await?;
         let mut below = self.grants.descendants(caller.tenant(), id, TREE_LIMIT + 1).await?;
@@ -151,7 +141,7 @@ impl Administration {
         Ok(GrantTree { root, below, truncated })
     }
 
-    /// The grants that fit the filter and that the caller can see.
+    /// Lists the grants that match the filter and that the caller can see.
     pub async fn grants(
         &self,
         caller: &Caller,
@@ -160,9 +150,9 @@ impl Administration {
     ) -> Result<Page<Lineage>, Refusal> {
         if !caller.manages_all() && filter.agent.as_ref() != Some(caller.id()) {
             match &filter.agent {
-                // Whoever keeps no vaults has nothing but what it holds.
+                // A caller without vaults sees only the grants that it holds.
                 None if !caller.may(Permission::ManageTools) => filter.agent = Some(caller.id().clone()),
-                // Not the caller's own: only what is in the caller's vaults can be listed.
+                // For another agent, only grants on the caller's vaults can be listed.
                 _ => {
                     caller.require(Permission::ManageTools)?;
                     filter.vault_owner = Some(caller.id().clone());
@@ -172,7 +162,7 @@ impl Administration {
         self.grants.grants(caller.tenant(), filter, page).await
     }
 
-    /// Takes a grant back with everything below it. Its manager may, whoever it was delegated by, and its holder.
+    /// Revokes a grant and everything delegated from it. Allowed for its manager, its delegator and its holder.
     pub async fn revoke_grant(
         &self,
         caller: &Caller,
@@ -190,7 +180,7 @@ impl Administration {
         Ok((revoked, lineage))
     }
 
-    /// Pauses a grant. Its manager may, also one that a delegator has paused, and whoever it was delegated by.
+    /// Suspends a grant. Allowed for its manager, even if a delegator has suspended it already, and for its delegator.
     pub async fn suspend_grant(&self, caller: &Caller, id: GrantId, reason: Option<Line>) -> Result<Lineage, Refusal> {
         let (_, relation) = self.visible_grant(caller, id).await?;
         require_over(caller, relation)?;
@@ -202,7 +192,7 @@ impl Administration {
         Ok(self.visible_grant(caller, id).await?.0)
     }
 
-    /// Ends the pause of a grant. Its manager may, and whoever it was delegated by, if they paused it themselves.
+    /// Resumes a suspended grant. Allowed for its manager, and for its delegator if the delegator suspended it.
     pub async fn resume_grant(&self, caller: &Caller, id: GrantId) -> Result<Lineage, Refusal> {
         let (_, relation) = self.visible_grant(caller, id).await?;
         require_over(caller, relation)?;
@@ -211,7 +201,7 @@ impl Administration {
         Ok(self.visible_grant(caller, id).await?.0)
     }
 
-    /// Now, as the gate sees it: statuses are judged at this moment.
+    /// The current time of the gate, at which statuses are evaluated.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -227,7 +217,8 @@ fn require_indefinite(expires_at: Option<Timestamp>, allowed: bool) -> Result<()
     if expires_at.is_some() || allowed {
         return Ok(());
     }
-    let reason = "a grant without end needs `allow_indefinite: true` beside `expires_at: null`; better give it an end";
+    let reason = "a grant that never expires needs `allow_indefinite: true` with `expires_at: null`; prefer an expiry \
+        time";
     Err(Refusal::new(Code::InvalidField, reason).with("path", "expires_at"))
 }
 
@@ -235,13 +226,13 @@ fn require_over(caller: &Caller, relation: Relation) -> Result<(), Refusal> {
     match relation {
         Relation::Manager => Ok(()),
         Relation::Delegator => caller.require(Permission::DelegateTools),
-        // Not even with `tools.manage`: whoever had that over this credential would be its manager.
-        Relation::Holder => Err(not_the_manager("nobody suspends or resumes a grant of its own")),
+        // Not even with `tools.manage`: with that permission for this credential the caller would be its manager.
+        Relation::Holder => Err(not_the_manager("an agent cannot suspend or resume its own grant")),
     }
 }
 
 fn not_the_manager(why: &str) -> Refusal {
-    let reason = format!("only who manages the grant's credential may do this: {why}");
+    let reason = format!("only the manager of the grant's credential may do this: {why}");
     Refusal::new(Code::PermissionDenied, reason).with("required_permission", Permission::ManageTools)
 }
 

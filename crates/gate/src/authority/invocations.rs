@@ -1,4 +1,4 @@
-//! The records that stay of calls: reading them, and taking a caller's own report of one.
+//! Invocation records: reading them, and accepting a caller's own report of a call.
 
 use serde_json::{Map, Value};
 use toolgate_model::arguments::arguments_hash;
@@ -20,37 +20,26 @@ use crate::identify::Caller;
 use crate::ports::ledger::{EventFilter, Freshness, InvocationFilter, Page, PageRequest, ReportInvocation};
 use crate::refusal::{Code, Refusal};
 
-/// How often a report is looked at again when its grant changes meanwhile.
+/// How often a report is checked again if its grant changes in the meantime.
 const ATTEMPTS: u32 = 4;
 
-/// A call that its caller made by itself.
+/// A call that the caller made itself.
 pub struct Report {
-    /// Through which grant.
     pub grant: GrantId,
-    /// For whom.
     pub agent: PrincipalId,
-    /// Of which service.
     pub service: ServiceName,
-    /// Which tool.
     pub tool: ToolName,
-    /// With which parameters.
     pub parameters: Map<String, Value>,
-    /// How it ended.
     pub status: InvocationStatus,
-    /// Why it did not succeed.
     pub error: Option<String>,
-    /// What it cost.
     pub cost: Option<Cost>,
-    /// How long it took.
     pub duration_ms: Option<u64>,
-    /// The caller's name for it.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// What it belongs to.
+    /// The intent, plan and task of the call.
     pub context: GrantContext,
 }
 
 impl Administration {
-    /// One invocation.
     pub async fn invocation(&self, caller: &Caller, id: InvocationId) -> Result<Invocation, Refusal> {
         let missing =
             || Refusal::new(Code::InvocationNotFound, format!("there is no invocation {id}")).with("invocation_id", id);
@@ -66,8 +55,8 @@ impl Administration {
         }
     }
 
-    /// The records as this caller may see them. What stays of the arguments depends on whether the credential's secret was
-    /// found in them, so that whoever may only call would learn from it whether a guess was right.
+    /// The records as this caller may see them. Stored arguments reveal whether the credential's secret was found in
+    /// them, so a caller that may only call could learn from them whether a guess was right.
     async fn as_seen_by(&self, caller: &Caller, mut records: Vec<Invocation>) -> Result<Vec<Invocation>, Refusal> {
         if sees_all(caller) {
             return Ok(records);
@@ -88,8 +77,8 @@ impl Administration {
         Ok(records)
     }
 
-    /// What guardians said about a call, in the order of the log: for who may read that. An agent that could see what is
-    /// only tried in shadow would know what to avoid before it counts.
+    /// The guardians' decisions about a call, in the order of the log. Requires the permission to read the log: an
+    /// agent that sees what runs in shadow mode would know what to avoid before it is enforced.
     pub async fn invocation_decisions(&self, caller: &Caller, invocation: &Invocation) -> Result<Vec<Value>, Refusal> {
         if !caller.may(Permission::ReadAudit) {
             return Ok(Vec::new());
@@ -115,7 +104,7 @@ impl Administration {
         Ok(decisions)
     }
 
-    /// The invocations that fit the filter and that the caller can see, newest first.
+    /// Lists the invocations that match the filter and that the caller can see, newest first.
     pub async fn invocations(
         &self,
         caller: &Caller,
@@ -123,7 +112,7 @@ impl Administration {
         page: PageRequest,
     ) -> Result<Page<Invocation>, Refusal> {
         if let Some(grant) = filter.grant {
-            // Whoever can see the grant can see what was done through it.
+            // A caller that can see the grant can see the calls made through it.
             self.visible_grant(caller, grant).await?;
         } else if !sees_all(caller) && filter.agent.as_ref() != Some(caller.id()) {
             match &filter.agent {
@@ -138,8 +127,8 @@ impl Administration {
         Ok(Page { items: self.as_seen_by(caller, items).await?, next })
     }
 
-    /// Writes down a call that its caller made by itself. It is marked as reported; its grant must be usable, and it
-    /// counts against the rate of the grant like every other call.
+    /// Records a call that the caller made itself, marked as reported. Its grant must be usable, and it counts against
+    /// the rate of the grant like any other call.
     pub async fn report_invocation(&self, caller: &Caller, report: Report) -> Result<Invocation, Refusal> {
         caller.require(Permission::InvokeTools)?;
         caller.require_acting_for(&report.agent)?;
@@ -147,12 +136,12 @@ impl Administration {
             let command = self.report(caller, &report).await?;
             let invocation = command.invocation.clone();
             match self.invocations.report_invocation(command).await {
-                // What the report rests on has changed since it was read.
+                // The state that the report was checked against has changed.
                 Err(refusal) if refusal.code() == Code::VersionConflict => {}
                 outcome => return outcome.map(|()| invocation),
             }
         }
-        Err(Refusal::new(Code::VersionConflict, "what this report rests on keeps changing; try again"))
+        Err(Refusal::new(Code::VersionConflict, "the grant of this report keeps changing; try again"))
     }
 
     async fn report(&self, caller: &Caller, report: &Report) -> Result<ReportInvocation, Refusal> {

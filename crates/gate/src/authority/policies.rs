@@ -1,5 +1,5 @@
-//! Policies: who may change them, and the versions that stay of every change. The right to change them is its own: nobody
-//! who may change anything else has it by that.
+//! Policies: who may change them, and their versions. Changing them needs its own permission, which no other permission
+//! includes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,24 +33,23 @@ mod trials;
 
 /// More files than any policy set needs.
 const FILE_LIMIT: usize = 500;
-/// The longest that all of them may be together, in bytes.
+/// The maximum size of all files together, in bytes.
 const TEXT_LIMIT: usize = 8 * 1024 * 1024;
-/// The most principals that are looked at for warnings.
+/// The maximum number of principals examined for warnings.
 const PRINCIPAL_LIMIT: usize = 20_000;
-/// The most problems that are told at once.
+/// The maximum number of problems reported at once.
 const PROBLEM_LIMIT: usize = 100;
 
-/// Policies that somebody brings.
+/// A policy set to check or apply.
 pub struct NewPolicies {
-    /// The files.
     pub files: Vec<PolicyFile>,
-    /// What is said about them.
+    /// A note for the version history.
     pub note: Option<String>,
-    /// The version that must be active still.
+    /// The version that must still be active.
     pub expected: Option<u64>,
 }
 
-/// Policies: their versions, and what other policies would have decided.
+/// Policies, their versions, and evaluations by other policies.
 pub struct PolicyAdministration {
     policies: Arc<dyn Policies>,
     principals: Arc<dyn Principals>,
@@ -82,7 +81,7 @@ impl PolicyAdministration {
 }
 
 impl PolicyAdministration {
-    /// Looks at policies without applying them.
+    /// Checks policies without applying them.
     pub async fn check_policies(&self, caller: &Caller, files: Vec<PolicyFile>) -> Result<Examined, Refusal> {
         caller.require(Permission::ManagePolicies)?;
         let files = in_order(files)?;
@@ -97,7 +96,7 @@ impl PolicyAdministration {
         Ok(examined)
     }
 
-    /// The principals of the tenant, as far as there are not too many to look at.
+    /// The principals of the tenant, unless there are too many to examine.
     async fn known_principals(&self, caller: &Caller) -> Result<KnownPrincipals, Refusal> {
         let mut known = KnownPrincipals::default();
         let mut page = PageRequest::first(PageRequest::LIMIT);
@@ -118,14 +117,14 @@ impl PolicyAdministration {
         }
     }
 
-    /// Makes these the active policies. They must be right, and their tests must pass.
+    /// Makes these the active policies. They must be valid, and their tests must pass.
     pub async fn apply_policies(&self, caller: &Caller, new: NewPolicies) -> Result<PolicySetVersion, Refusal> {
         caller.require(Permission::ManagePolicies)?;
         let files = in_order(new.files)?;
         self.activate(caller, PolicyChange::Applied, files, new.note, new.expected).await
     }
 
-    /// Makes the policies of an earlier version the active ones again, as a new version.
+    /// Makes the policies of an earlier version active again, as a new version.
     pub async fn roll_back_policies(
         &self,
         caller: &Caller,
@@ -138,7 +137,7 @@ impl PolicyAdministration {
         self.activate(caller, PolicyChange::RolledBack { to }, earlier.files, note, expected).await
     }
 
-    /// Puts a rule in force that was in shadow.
+    /// Enforces a rule that was in shadow mode.
     pub async fn promote_policy(&self, caller: &Caller, policy: &str) -> Result<PolicySetVersion, Refusal> {
         caller.require(Permission::ManagePolicies)?;
         if let Err(error) = check_identifier(policy) {
@@ -157,13 +156,11 @@ impl PolicyAdministration {
         self.activate(caller, change, files, note, Some(active.version)).await
     }
 
-    /// The policies as they stand.
     pub async fn active_policies(&self, caller: &Caller) -> Result<Arc<ActivePolicies>, Refusal> {
         require_reader(caller)?;
         self.policies.policies(caller.tenant(), self.clock.now(), Freshness::Newest).await
     }
 
-    /// One version of the policies.
     pub async fn policy_version(&self, caller: &Caller, version: u64) -> Result<PolicySetVersion, Refusal> {
         require_reader(caller)?;
         let missing = || {
@@ -173,7 +170,7 @@ impl PolicyAdministration {
         self.policies.policy_version(caller.tenant(), version).await?.ok_or_else(missing)
     }
 
-    /// The versions of the policies, newest first.
+    /// Lists the versions of the policies, newest first.
     pub async fn policy_versions(&self, caller: &Caller, page: PageRequest) -> Result<Page<PolicySetVersion>, Refusal> {
         require_reader(caller)?;
         self.policies.policy_versions(caller.tenant(), page).await
@@ -184,7 +181,7 @@ impl PolicyAdministration {
         self.policy_book.rules(&version.files).unwrap_or_default()
     }
 
-    /// What rules can speak of.
+    /// The Cedar schema for rules.
     pub async fn policy_schema(&self, caller: &Caller) -> Result<String, Refusal> {
         require_reader(caller)?;
         let tools = self.policy_tools(caller).await?;
@@ -209,7 +206,7 @@ impl PolicyAdministration {
         self.policies.apply_policies(ApplyPolicies { audit, change, files, note, expected, rules, shadowed }).await
     }
 
-    /// Checks and tests policies, beside the calls in flight: many rules take a while.
+    /// Checks and tests policies off the workers that serve calls: many rules take a while.
     async fn look_at(&self, files: Vec<PolicyFile>, tools: Vec<PolicyTool>) -> Result<Examined, Refusal> {
         let book = Arc::clone(&self.policy_book);
         let looked = tokio::task::spawn_blocking(move || {
@@ -220,7 +217,7 @@ impl PolicyAdministration {
         looked.await.map_err(|_| broke_off())
     }
 
-    /// The tools that rules can speak of: those of the newest version of every service, and the gate's own.
+    /// The tools that rules can refer to: those of the newest version of every service, and the built-in tools.
     pub(super) async fn policy_tools(&self, caller: &Caller) -> Result<Vec<PolicyTool>, Refusal> {
         let catalog = self.catalogs.of(caller.tenant(), Freshness::Newest).await?;
         let own = self.builtins.of(caller.tenant()).map(|builtin| &builtin.tool);
@@ -240,14 +237,14 @@ impl PolicyAdministration {
 }
 
 fn broke_off() -> Refusal {
-    Refusal::new(Code::Internal, "the check of the policies broke off; see the gate's log")
+    Refusal::new(Code::Internal, "checking the policies failed; see the gate's log")
 }
 
 fn require_reader(caller: &Caller) -> Result<(), Refusal> {
     if caller.may(Permission::ReadAudit) { Ok(()) } else { caller.require(Permission::ManagePolicies) }
 }
 
-/// The files in the order of their names, if they can be kept.
+/// The files sorted by name, if they are within the limits.
 fn in_order(mut files: Vec<PolicyFile>) -> Result<Vec<PolicyFile>, Refusal> {
     let wrong = |reason: String| Err(Refusal::new(Code::InvalidField, reason).with("path", "files"));
     if files.len() > FILE_LIMIT {
@@ -264,13 +261,15 @@ fn in_order(mut files: Vec<PolicyFile>) -> Result<Vec<PolicyFile>, Refusal> {
     };
     if let Some(place) = files.iter().position(|file| !is_name(&file.name)) {
         let path = format!("files.{place}.name");
-        let reason =
-            format!("`{path}` is no name of a policy file: use letters, digits, . _ -, ending in .cedar or .test.yaml");
+        let reason = format!(
+            "`{path}` is not a valid policy file name: use letters, digits, . _ -, ending in .cedar or \
+                .test.yaml"
+        );
         return Err(Refusal::new(Code::InvalidField, reason).with("path", path));
     }
     files.sort_by(|left, right| left.name.cmp(&right.name));
     if let Some([twice, _]) = files.array_windows().find(|[left, right]| left.name == right.name) {
-        return wrong(format!("`{}` is there twice", twice.name));
+        return wrong(format!("`{}` appears twice", twice.name));
     }
     Ok(files)
 }
@@ -286,8 +285,7 @@ fn require_right(checked: &Examined) -> Result<(), Refusal> {
         None => Ok(()),
         Some(first) => {
             let why = first.failure.as_deref().unwrap_or_default();
-            let reason =
-                format!("{} of the tests beside the policies failed; the first: {}: {why}", failed.len(), first.name);
+            let reason = format!("{} of the policy tests failed; the first: {}: {why}", failed.len(), first.name);
             let failed: Vec<_> = failed.iter().map(|test| test.to_json()).collect();
             Err(Refusal::new(Code::PolicyInvalid, reason).with("failed_tests", failed))
         }

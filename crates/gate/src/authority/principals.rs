@@ -23,24 +23,23 @@ use crate::refusal::{Code, Refusal};
 /// More labels than any principal needs.
 const LABEL_LIMIT: usize = 32;
 
-/// A principal to be registered.
+/// A principal to register.
 pub struct NewPrincipal {
     pub id: PrincipalId,
     pub kind: PrincipalKind,
-    /// Without permissions it may use its grants.
+    /// Without permissions it may only use its grants.
     pub attributes: PrincipalChanges,
 }
 
-/// A principal as it was stored just now.
+/// A principal that was just stored.
 pub struct Stored {
-    /// The principal.
     pub principal: Principal,
-    /// What its allowlist was just given and there is not.
+    /// Entries of the new allowlist that name no existing tool.
     pub unresolved_tools: Vec<ToolId>,
 }
 
 impl Administration {
-    /// Registers a principal, with no more permissions and scopes than the caller has.
+    /// Registers a principal with at most the permissions and scopes of the caller.
     pub async fn create_principal(&self, caller: &Caller, new: NewPrincipal) -> Result<Stored, Refusal> {
         caller.require(Permission::ManageAgents)?;
         let NewPrincipal { id, kind, attributes } = new;
@@ -52,7 +51,7 @@ impl Administration {
         principal.revision = 1;
         caller.require_within_own(&principal.permissions)?;
         if principal.id == PrincipalId::system() {
-            let reason = format!("`{}` is Toolgate itself; choose another id", principal.id);
+            let reason = format!("`{}` is reserved for Toolgate; choose another id", principal.id);
             return Err(Refusal::new(Code::AlreadyExists, reason));
         }
         let unresolved = self.unresolved_tools(caller, principal.tool_allowlist.as_ref()).await?;
@@ -61,7 +60,7 @@ impl Administration {
         Ok(Stored { principal, unresolved_tools: unresolved })
     }
 
-    /// Changes a principal that the caller administers, to no more permissions and no further scopes than the caller has.
+    /// Changes a principal that the caller administers, to at most the permissions and scopes of the caller.
     pub async fn update_principal(
         &self,
         caller: &Caller,
@@ -86,7 +85,7 @@ impl Administration {
         Ok(Stored { principal, unresolved_tools: unresolved })
     }
 
-    /// One principal: any for whoever manages agents, itself for everybody.
+    /// Returns a principal. Callers that manage agents can read any, others only themselves.
     pub async fn principal(&self, caller: &Caller, id: &PrincipalId) -> Result<Principal, Refusal> {
         let missing = || not_found(id);
         if id != caller.id() && !caller.may(Permission::ManageAgents) {
@@ -96,7 +95,6 @@ impl Administration {
         found.filter(|principal| principal.removed_at.is_none()).ok_or_else(missing)
     }
 
-    /// The principals of the tenant.
     pub async fn principals(&self, caller: &Caller, page: PageRequest) -> Result<Page<Principal>, Refusal> {
         caller.require(Permission::ManageAgents)?;
         self.principals.principals(caller.tenant(), page).await
@@ -114,7 +112,7 @@ impl Administration {
             .await
     }
 
-    /// Makes a key for a principal. The key is in this answer and nowhere else.
+    /// Creates a key for a principal. Only this result contains the key.
     pub async fn create_key(
         &self,
         caller: &Caller,
@@ -132,7 +130,8 @@ impl Administration {
         Ok((record, secret))
     }
 
-    /// Lets a client certificate identify a principal, as a key does: what ends the key ends the certificate's use.
+    /// Registers a client certificate that identifies a principal as a key does: revocation or expiry of the key also
+    /// ends the use of the certificate.
     pub async fn register_certificate(
         &self,
         caller: &Caller,
@@ -144,8 +143,8 @@ impl Administration {
         let holder = self.administered(caller, principal).await?;
         caller.require_scopes_within_own(&holder.scopes)?;
         self.require_future(expires_at)?;
-        // The CA is that of the whole gate. An administrator of another tenant could otherwise register the workload of
-        // somebody else, whose requests would then end up in that tenant.
+        // The CA is shared by the whole gate. An administrator of another tenant could otherwise register somebody
+        // else's workload, whose requests would then arrive in that tenant.
         if *caller.tenant() != TenantId::default_tenant() {
             let reason = "client certificates identify principals of the tenant `default` only; use a key here";
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "certificate"));
@@ -157,13 +156,11 @@ impl Administration {
         self.keys.create_key(CreateKey { audit, key }).await
     }
 
-    /// The keys of a principal.
     pub async fn keys(&self, caller: &Caller, principal: &PrincipalId) -> Result<Vec<KeyRecord>, Refusal> {
         self.principal(caller, principal).await?;
         self.keys.keys(caller.tenant(), principal).await
     }
 
-    /// Ends a key.
     pub async fn revoke_key(&self, caller: &Caller, id: KeyId) -> Result<KeyRecord, Refusal> {
         let missing = || Refusal::new(Code::KeyNotFound, format!("there is no key {id}"));
         if !caller.may(Permission::ManageAgents) {
@@ -176,7 +173,7 @@ impl Administration {
         self.keys.revoke_key(RevokeKey { audit: caller.mandate(self.clock.now()), id }).await
     }
 
-    /// A principal that the caller administers: whoever could make its key could act with its permissions.
+    /// A principal that the caller administers: a caller that can create its key can act with its permissions.
     async fn administered(&self, caller: &Caller, id: &PrincipalId) -> Result<Principal, Refusal> {
         caller.require(Permission::ManageAgents)?;
         let principal = self.principal(caller, id).await?;
@@ -185,7 +182,7 @@ impl Administration {
     }
 }
 
-/// Refuses to give a principal more permissions or further scopes than the caller has.
+/// Refuses to give a principal permissions or scopes that the caller does not have.
 fn require_within_own(caller: &Caller, before: &Principal, changes: &PrincipalChanges) -> Result<(), Refusal> {
     if let Some(permissions) = &changes.permissions {
         caller.require_within_own(permissions)?;
@@ -199,7 +196,7 @@ fn require_within_own(caller: &Caller, before: &Principal, changes: &PrincipalCh
     }
 }
 
-/// Policies speak of labels: whoever changes a label may take somebody out of a rule.
+/// Policies match labels: a caller that changes a label can exempt a principal from a rule.
 fn require_labeller(caller: &Caller, labels: &BTreeSet<Label>) -> Result<(), Refusal> {
     caller.require(Permission::ManagePolicies)?;
     if labels.len() > LABEL_LIMIT {
@@ -209,17 +206,16 @@ fn require_labeller(caller: &Caller, labels: &BTreeSet<Label>) -> Result<(), Ref
     Ok(())
 }
 
-/// A fresh key, as it is stored and as it is shown: without label and without end.
+/// A new key, as stored and as shown, without label or expiry.
 pub(crate) fn new_key(ids: &Ids, principal: PrincipalId, now: Timestamp) -> Result<(NewKey, ApiKey), Refusal> {
     let mut entropy = random()?;
     let secret = ApiKey::from_entropy(&entropy);
     zeroize::Zeroize::zeroize(&mut entropy);
     let secret =
-        secret.ok_or_else(|| Refusal::new(Code::Internal, "the random generator gave too little; try again"))?;
+        secret.ok_or_else(|| Refusal::new(Code::Internal, "the random generator returned too few bytes; try again"))?;
     Ok((stored_key(ids, principal, now, secret.digest(), secret.hint())?, secret))
 }
 
-/// A key as it is stored.
 pub(crate) fn stored_key(
     ids: &Ids,
     principal: PrincipalId,

@@ -1,5 +1,5 @@
-//! The registry: which services there are and which tools they have. A definition says where credentials are sent, so only
-//! whoever manages every credential of the tenant may change it.
+//! The registry of services and their tools. A definition controls where credentials are sent, so changing it needs the
+//! permission to manage every credential of the tenant.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::ports::ledger::{ApplyService, Freshness, RegisteredService, Registry,
 use crate::refusal::{Code, Refusal};
 
 impl Administration {
-    /// Registers a version of a service, or replaces it; true where it is new.
+    /// Registers or replaces a version of a service. Returns whether it is new.
     pub async fn apply_service(
         &self,
         caller: &Caller,
@@ -22,9 +22,9 @@ impl Administration {
         replace: bool,
     ) -> Result<(RegisteredService, bool), Refusal> {
         require_registrar(caller)?;
-        // What was approved for one must not cover the other.
+        // An approval for one must not cover the other.
         if definition.service.as_str() == builtin::WORKSPACE {
-            let reason = format!("`{}` is the name of Toolgate's own tools; choose another", builtin::WORKSPACE);
+            let reason = format!("`{}` is reserved for built-in tools; choose another name", builtin::WORKSPACE);
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
         let (service, version) = (definition.service.clone(), definition.version.clone());
@@ -35,7 +35,7 @@ impl Administration {
         Ok((registered, new))
     }
 
-    /// Removes a version of a service, or all; answers how many.
+    /// Removes a version of a service, or all versions, and returns how many.
     pub async fn remove_service(
         &self,
         caller: &Caller,
@@ -46,13 +46,12 @@ impl Administration {
         self.services.remove_service(RemoveService { audit: caller.mandate(self.clock.now()), service, version }).await
     }
 
-    /// Everything that is registered.
     pub async fn services(&self, caller: &Caller) -> Result<Arc<Registry>, Refusal> {
         caller.require(Permission::ManageTools)?;
         self.services.registry(caller.tenant(), self.clock.now(), Freshness::Newest).await
     }
 
-    /// The versions of one service, the newest first.
+    /// The versions of one service, newest first.
     pub async fn service(
         &self,
         caller: &Caller,
@@ -84,7 +83,8 @@ pub(super) fn require_registrar(caller: &Caller) -> Result<(), Refusal> {
         return Ok(());
     }
     let reason = format!(
-        "a service definition says where every credential of the service is sent, so it also needs the permission {}",
+        "a service definition controls where every credential of the service is sent, so it also needs the permission \
+        {}",
         Permission::ActAs
     );
     Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", Permission::ActAs))

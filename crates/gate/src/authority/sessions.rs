@@ -1,5 +1,5 @@
-//! Tool sessions (RFC 0078 §D): a multi-step use of a tool, with an event at each end of it. One that is not brought to
-//! its end is closed by the clock, or at the next start.
+//! Tool sessions (RFC 0078 §D): a multi-step use of a tool, with an event at its start and its end. A session that is
+//! not closed ends by its deadline or at the next start.
 
 use std::time::Duration;
 
@@ -13,18 +13,16 @@ use crate::identify::Caller;
 use crate::ports::ledger::{CloseSession, OpenSession, ToolSession};
 use crate::refusal::{Code, Refusal};
 
-/// The longest that a session may be open.
+/// The maximum lifetime of a session.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// How long one is open that does not say.
+/// The default lifetime of a session.
 const USUAL: Duration = Duration::from_secs(300);
 
-/// A session to be opened.
+/// A session to open.
 pub struct SessionRequest {
-    /// Of which tool.
     pub tool: ToolId,
-    /// The execution that it belongs to; `None` is one of its own.
+    /// The run that it belongs to; `None` starts a new one.
     pub run: Option<RunId>,
-    /// How long it may be open.
     pub lifetime: Option<Duration>,
 }
 
@@ -50,7 +48,15 @@ impl Administration {
         }
         let audit = caller.mandate(self.clock.now());
         let id = self.ids.make(audit.time(), SessionId::new)?;
-        let unnamed = || RunId::parse(&id.to_string()).map_err(|_| Refusal::new(Code::Internal, "an id is no name"));
+        let unnamed = || {
+            RunId::parse(&id.to_string()).map_err(|_| {
+                Refusal::new(
+                    Code::Internal,
+                    "an id is not a valid \
+            name",
+                )
+            })
+        };
         let session = ToolSession {
             id,
             principal: caller.id().clone(),
@@ -64,14 +70,13 @@ impl Administration {
         Ok(session)
     }
 
-    /// An open session of the caller.
     pub async fn session(&self, caller: &Caller, id: SessionId) -> Result<ToolSession, Refusal> {
         let found = self.tool_sessions.session(caller.tenant(), id).await?;
         let missing = || Refusal::new(Code::SessionNotFound, format!("there is no open session {id}"));
         found.filter(|session| session.principal == *caller.id()).ok_or_else(missing)
     }
 
-    /// Brings a session of the caller to its end.
+    /// Closes a session of the caller.
     pub async fn close_session(&self, caller: &Caller, id: SessionId, completed: bool) -> Result<(), Refusal> {
         self.session(caller, id).await?;
         self.tool_sessions.close_session(CloseSession { audit: caller.mandate(self.clock.now()), id, completed }).await

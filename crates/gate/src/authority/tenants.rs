@@ -1,4 +1,4 @@
-//! Tenants, created by the platform's administrator.
+//! Tenants, created by the administrator of the platform.
 
 use toolgate_model::key::ApiKey;
 use toolgate_model::permission::{Permission, PermissionSet};
@@ -12,7 +12,7 @@ use crate::ports::ledger::{CreateTenant, Page, PageRequest};
 use crate::refusal::{Code, Refusal};
 
 impl Administration {
-    /// Makes a tenant. Its administrator's key is in this answer and nowhere else.
+    /// Creates a tenant. Only this result contains the key of its administrator.
     pub async fn create_tenant(
         &self,
         caller: &Caller,
@@ -34,13 +34,12 @@ impl Administration {
         Ok((tenant, PrincipalId::administrator(), secret))
     }
 
-    /// All tenants.
     pub async fn tenants(&self, caller: &Caller, page: PageRequest) -> Result<Page<Tenant>, Refusal> {
         require_platform(caller)?;
         self.tenants.tenants(page).await
     }
 
-    /// One tenant: any for the platform's administrator, its own for everybody.
+    /// Returns a tenant. The administrator of the platform can read any, other callers only their own.
     pub async fn tenant(&self, caller: &Caller, id: &TenantId) -> Result<Tenant, Refusal> {
         let missing = || Refusal::new(Code::TenantNotFound, format!("there is no tenant `{id}`"));
         if id != caller.tenant() && require_platform(caller).is_err() {
@@ -50,7 +49,7 @@ impl Administration {
     }
 }
 
-/// The permission means something only in the tenant from which the platform is run.
+/// The permission has a meaning only in the tenant from which the platform is administered.
 pub(crate) fn require_platform(caller: &Caller) -> Result<(), Refusal> {
     caller.require(Permission::ManageTenants)?;
     if *caller.tenant() == TenantId::default_tenant() {

@@ -12,7 +12,7 @@ use crate::ports::ledger::{CreateVault, DeleteVault, Deleted, Page, PageRequest}
 use crate::refusal::Refusal;
 
 impl Administration {
-    /// Makes a vault; its owner is the caller unless another is named.
+    /// Creates a vault. Its owner is the caller unless another one is named.
     pub async fn create_vault(
         &self,
         caller: &Caller,
@@ -34,7 +34,7 @@ impl Administration {
         Ok(vault)
     }
 
-    /// One vault with the ids of its credentials.
+    /// Returns a vault with the ids of its credentials.
     pub async fn vault(&self, caller: &Caller, id: VaultId) -> Result<(Vault, Vec<CredentialId>), Refusal> {
         self.managed_vault(caller, id).await
     }
@@ -50,7 +50,7 @@ impl Administration {
         self.vaults.vaults(caller.tenant(), owner, page).await
     }
 
-    /// Deletes a vault with all that it holds.
+    /// Deletes a vault with its contents.
     pub async fn delete_vault(&self, caller: &Caller, id: VaultId) -> Result<Deleted, Refusal> {
         self.managed_vault(caller, id).await?;
         self.vaults.delete_vault(DeleteVault { audit: caller.mandate(self.clock.now()), id }).await

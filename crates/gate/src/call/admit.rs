@@ -1,9 +1,9 @@
-//! Admission: one atomic, durable step in which the ledger checks the whole authority again, reserves the rate, claims the
-//! idempotency key and writes the call down as running. Only here an [`Admitted`] is made, and nothing is carried out
+//! Admission: one atomic, durable step in which the ledger checks the whole authority again, reserves rates, claims the
+//! idempotency key and records the call as running. Only this module creates an [`Admitted`], and nothing is executed
 //! without one:
 //!
 //! ```compile_fail
-//! // Compiles only where the fields can be seen, which is nowhere outside of this module.
+//! // Compiles only where the fields are visible, which is nowhere outside this module.
 //! fn make(other: toolgate_gate::call::Admitted) -> toolgate_gate::call::Admitted {
 //!     toolgate_gate::call::Admitted { ..other }
 //! }
@@ -43,14 +43,14 @@ use crate::refusal::{Code, Refusal};
 #[cfg(test)]
 mod tests;
 
-/// How long after its time a call is taken for cut off.
+/// How long after its deadline a call counts as cut off.
 const GRACE: Duration = Duration::from_secs(30);
-/// How long a call may take where neither its tool nor its credential says.
+/// The timeout of a call if neither its tool nor its credential sets one.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A call that may be carried out: the ledger has it as running.
+/// A call that may be executed: the ledger has recorded it as running.
 ///
-/// INVARIANT: made only by `Pipeline::admit`, here.
+/// INVARIANT: created only by `Pipeline::admit`, here.
 pub struct Admitted {
     call: Arc<Call>,
     eligible: EligibleGrant,
@@ -61,13 +61,13 @@ pub struct Admitted {
     _reserved: Reservation,
 }
 
-/// What became of an admission.
+/// The outcome of an admission.
 pub(super) enum Outcome {
-    /// It may be carried out, with what its credential is opened by.
+    /// It may be executed, with its unsealed credential.
     Admitted(Box<Admitted>, Opened),
-    /// It was, before; this is what it answered.
+    /// It was executed before; this was the result.
     Replayed(Box<CallResult>),
-    /// What it rests on has changed: it must be decided on again.
+    /// The state that it was decided on has changed: it must be decided again.
     Stale,
 }
 
@@ -80,7 +80,7 @@ struct Decided {
 }
 
 impl Pipeline {
-    /// Admits the call through the first of the grants to its action that has room for it.
+    /// Admits the call through the first grant to its action that has capacity.
     pub(super) async fn admit(
         &self,
         call: &Arc<Call>,
@@ -93,7 +93,7 @@ impl Pipeline {
         for eligible in alternative.into_eligible_grants() {
             match self.admit_through(call, eligible, &decided, times).await {
                 Ok(outcome) => return Ok(outcome),
-                // Another grant may have room, or may still stand.
+                // Another grant may have capacity, or may still be valid.
                 Err(refusal) if is_about_the_grant(refusal.code()) => refused = refused.or(Some(refusal)),
                 Err(refusal) => return Err(refusal),
             }
@@ -110,13 +110,17 @@ impl Pipeline {
     ) -> Result<Outcome, Refusal> {
         let client_executed = eligible.candidate.is_client_executed();
         if call.asked.is_some() && !client_executed {
-            // INVARIANT: what another runtime asks about is resolved to a tool that it executes itself.
-            return Err(Refusal::new(Code::Internal, "a question came to be carried out here"));
+            // INVARIANT: a hook request is resolved to a tool that the other runtime executes.
+            return Err(Refusal::new(
+                Code::Internal,
+                "a hook request was resolved to a tool that the gate would \
+                execute",
+            ));
         }
-        // Before anything is written down: a call that cannot be carried out now is not admitted.
+        // Before anything is recorded: a call that cannot be executed now is not admitted.
         let source = self.sources.of(eligible.action()).ok_or_else(|| no_source(&eligible))?;
         let reserved = source.reserve()?;
-        // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
+        // Unsealed before the record is written: the hash of the arguments must not include the secret.
         let opened = self.open(&eligible).await;
         if let (true, Some(Err(refusal))) = (client_executed, &opened) {
             // Here the call would end in an error: no other runtime is told that it may make it.
@@ -185,7 +189,7 @@ impl Pipeline {
             usable_until: held_grant
                 .and_then(|held_grant| earlier(held_grant.effective.expires_at, held_grant.credential.expires_at)),
             key: caller.key(),
-            // The caller, its grants and the policies were read one after the other: the oldest of the states counts.
+            // The caller, its grants and the policies were read one after the other: the oldest state counts.
             generation: (*generation).min(caller.generation()).min(judged.basis.generation),
             lineage: held_grant.map(|held_grant| held_grant.rates().lineage).unwrap_or_default(),
             credential: held_grant.map(|held_grant| (held_grant.credential.id, held_grant.credential.version)),
@@ -220,7 +224,7 @@ fn no_source(eligible: &EligibleGrant) -> Refusal {
     Refusal::new(Code::ToolNotExecutable, reason)
 }
 
-/// The arguments as they may stand in a record: nothing of them where it is not known what must not.
+/// The arguments as they may appear in a record: nothing of them if the secrets to redact are unknown.
 pub(super) fn shown<'a>(parameters: &'a Value, opened: &Opened) -> Cow<'a, Value> {
     match opened {
         Some(Err(_)) => Cow::Owned(Value::Object(Map::new())),
@@ -229,44 +233,40 @@ pub(super) fn shown<'a>(parameters: &'a Value, opened: &Opened) -> Cow<'a, Value
     }
 }
 
-/// Refuses arguments of which nothing could be shown: an approver and the record must see what is sent.
+/// Refuses arguments that could not be shown at all: an approver and the record must see what is sent.
 pub(super) fn require_shown(parameters: &Value, opened: &Opened) -> Result<(), Refusal> {
     match opened {
         Some(Ok(unsealed)) if unsealed.redactor.withholds(parameters) => {
-            let reason = "a parameter has more nested escapes than can be searched for the secret of the credential; send it \
-                          with fewer";
+            let reason = "a parameter has too many nested escapes to search it for the credential's secret; send it \
+                with fewer";
             Err(Refusal::new(Code::ParametersInvalid, reason))
         }
         _ => Ok(()),
     }
 }
 
-/// What must not be seen in the arguments.
+/// The secrets that must not be visible in the arguments.
 pub(super) fn secrets(opened: &Opened) -> Vec<&[u8]> {
     let unsealed = opened.iter().filter_map(|opened| opened.as_ref().ok());
     let fields = unsealed.flat_map(|unsealed| unsealed.material.iter());
-    // A user name or a client id is no secret: hiding it would let a caller hide what stands around it.
+    // A user name or a client id is not a secret: redacting it would let a caller hide the text around it.
     let secrets = fields.filter(|(name, secret)| !is_public_field(name, secret));
     secrets.map(|(_, secret)| secret.expose().as_bytes()).collect()
 }
 
-/// The credential of an admitted call, without its material, and how a request is sent with it.
+/// The credential of an admitted call, without its material, and how a request uses it.
 pub struct CallCredential<'a> {
     pub credential: &'a Credential,
-    /// How the service is reached.
     pub connection: &'a Connection,
-    /// What turns the call into an exchange.
     pub adapter: AdapterName,
     pub placement: &'a AuthPlacement,
 }
 
 impl Admitted {
-    /// The tool.
     pub fn tool(&self) -> &ToolName {
         &self.eligible.candidate.tool.name
     }
 
-    /// What is known of the tool.
     pub fn definition(&self) -> &ToolDefinition {
         &self.eligible.candidate.tool.definition
     }
@@ -275,12 +275,11 @@ impl Admitted {
         self.eligible.action()
     }
 
-    /// The request to send, before the credential is put in.
+    /// The request to send, without the credential.
     pub fn request(&self) -> Option<&RenderedRequest> {
         self.eligible.sent()
     }
 
-    /// The credential to send it with.
     pub fn credential(&self) -> Option<CallCredential<'_>> {
         let used = self.eligible.credential.as_deref()?;
         let connection = used.held_grant.connection.as_ref().ok()?;
@@ -288,12 +287,12 @@ impl Admitted {
         Some(CallCredential { credential, connection, adapter, placement })
     }
 
-    /// What the approver of a question answered.
+    /// The answer of the approver, if the tool is a question.
     pub fn answer(&self) -> Option<&str> {
         self.command.consent.answer.as_deref()
     }
 
-    /// Whether this status of the service is a success of the tool.
+    /// Whether the tool counts this status of the service as success.
     pub fn is_success(&self, status: u16) -> bool {
         match (&self.definition().http, self.eligible.connection()) {
             (Some(http), _) => http.is_success(status),
@@ -302,8 +301,6 @@ impl Admitted {
         }
     }
 
-    /// The parameters.
-    ///
     /// INVARIANT: an object.
     pub fn parameters(&self) -> &Value {
         self.modified.as_ref().unwrap_or(&self.call.parameters)
@@ -319,7 +316,7 @@ impl Admitted {
         &self.command.invocation
     }
 
-    /// The sets that must all contain the host that is called.
+    /// Host sets that must all contain the called host.
     pub fn allowed_hosts(&self) -> Vec<&HostSet> {
         let own = self.eligible.connection().and_then(|connection| connection.allowed_hosts.as_ref());
         let held_grant = self.eligible.candidate.held_grant();
@@ -337,17 +334,15 @@ impl Admitted {
         self.call.notify(|| Progress::Upstream(Box::new(progress)));
     }
 
-    /// The trace that the call belongs to.
     pub fn traced(&self) -> Option<&TracedCall> {
         self.call.traced.as_deref()
     }
 
-    /// How long the call may take in all.
     pub fn deadline(&self) -> Duration {
         deadline(&self.eligible)
     }
 
-    /// Whether there were policies when it was admitted.
+    /// Whether policies were active when it was admitted.
     pub(super) fn is_judged_by_policies(&self) -> bool {
         self.command.policies > 0
     }
@@ -369,13 +364,13 @@ impl Admitted {
     }
 
     pub(super) fn into_invocation(self) -> Invocation {
-        // By now nobody else holds it.
+        // No other reference is left by now.
         Arc::try_unwrap(self.command).map_or_else(|shared| shared.invocation.clone(), |command| command.invocation)
     }
 }
 
 impl Call {
-    /// What it leaves on its conversation: the labels of its tool.
+    /// The marks that the call leaves on its conversation: the labels of its tool.
     fn marks(&self, candidate: &Candidate) -> Option<Marks> {
         let labels = &candidate.tool.definition.labels;
         let named = || labels.iter().map(|label| label.as_str().to_owned()).collect();
@@ -396,7 +391,7 @@ fn earlier(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestam
     }
 }
 
-/// What makes two requests the same. A grant that the gate picked is no part of it.
+/// The digest by which two requests are the same. A grant that the gate selected is not part of it.
 fn request_digest(call: &Call, eligible: &EligibleGrant) -> String {
     let tool = &eligible.candidate.tool;
     let request = json!({
@@ -406,7 +401,7 @@ fn request_digest(call: &Call, eligible: &EligibleGrant) -> String {
     sha256(&to_canonical(&request)).to_hex()
 }
 
-/// Refusals that another grant may not share.
+/// Refusals that may not apply to another grant.
 pub(super) fn is_about_the_grant(code: Code) -> bool {
     matches!(
         code,

@@ -1,5 +1,5 @@
-//! A person's decision, where something asks for one. It covers exactly what was shown: tool, credential, request,
-//! canonical arguments, caller, session. After the wait the call is decided on again, as it stands then.
+//! Approval by a person, where something requires one. It covers exactly what was shown: tool, credential, request,
+//! canonical arguments, caller, session. After the wait the call is decided again on the current state.
 
 use std::sync::Arc;
 
@@ -20,24 +20,22 @@ mod need;
 #[cfg(test)]
 mod tests;
 
-/// A call that needs nobody's decision any more.
+/// A call that needs no further approval.
 pub(super) struct Approved {
     pub(super) alternative: Alternative,
     pub(super) modified: Option<Value>,
-    /// What it rests on, besides its grants.
+    /// What the admission is based on, besides its grants.
     pub(super) consent: Consent,
     /// The action and the call that the consent is for.
     pub(super) covered: Option<(Option<BoundAction>, String)>,
-    /// What the guardians said.
     pub(super) judged: Judged,
 }
 
-/// What comes of asking whether a call may go on.
+/// The outcome of the approval stage.
 pub(super) enum Step {
-    /// It may.
     Approved(Box<Approved>),
-    /// An approver has said yes. Time has passed: the whole call is decided on again, and the decision is used if the call
-    /// is still what was shown.
+    /// An approver has approved. Time has passed: the whole call is decided again, and the decision is used if the call
+    /// still matches what was shown.
     Again,
     /// It waits in the ledger.
     Parked,
@@ -45,7 +43,7 @@ pub(super) enum Step {
     Detach,
 }
 
-/// A person's yes, and what it was given for.
+/// An approval, and what it was given for.
 pub(super) struct GivenApproval {
     consent: Consent,
     digest: String,
@@ -65,7 +63,7 @@ impl Approved {
 }
 
 impl Pipeline {
-    /// Waits for a person where something asks for one.
+    /// Waits for an approver if something requires one.
     pub(super) async fn approve(
         self: &Arc<Self>,
         call: &Arc<Call>,
@@ -76,7 +74,7 @@ impl Pipeline {
     ) -> Result<Step, Refusal> {
         let ask = Need::ask(self, call, &guarded).await?;
         if retry_state.answered.is_empty() && (ask.is_some() || call.detached) {
-            // What was asked when the same call was run before.
+            // Approvals requested in an earlier run of the same call.
             for AskedApproval { approval, first } in &call.answered {
                 let given = self.approvals.approval(call.caller.tenant(), *approval).await?;
                 let given = given.ok_or_else(no_longer_the_same)?;
@@ -99,7 +97,7 @@ impl Pipeline {
                 let consent = answered.consent.clone();
                 return Ok(Step::Approved(Box::new(Approved::of(guarded, consent, Some((action, now))))));
             }
-            // Each alternative is another action, which is asked about by itself; but what is preferred must still be it.
+            // Each alternative is another action with its own approval, but the preferred one must not have changed.
             if is_first && retry_state.answered.iter().any(|answered| answered.is_first) {
                 return Err(no_longer_the_same());
             }
@@ -107,7 +105,7 @@ impl Pipeline {
         let Some(mut ask) = ask else {
             return Ok(Step::Approved(Box::new(Approved::of(guarded, Consent::default(), None))));
         };
-        // Nobody waits for a call that waits for a person.
+        // No other call waits for a call that waits for a person.
         retry_state.turn = None;
         let (action, digest, rule) =
             (ask.approval.action.clone(), ask.approval.digest.clone(), ask.approval.rule.clone());
@@ -133,16 +131,17 @@ impl Pipeline {
         Ok(Step::Again)
     }
 
-    /// Refuses a call that could not be made as it is: nobody may have to be asked, and its credential must open.
+    /// Refuses a call that could not be made as it is: it must not need an approval, and its credential must be
+    /// unsealable.
     pub(super) async fn require_passable(&self, call: &Call, guarded: &Guarded) -> Result<(), Refusal> {
         if Need::ask(self, call, guarded).await?.is_some() {
-            let reason = "this call needs an approval, which is asked for where the call itself is asked about";
+            let reason = "this call needs an approval; submit the call itself to request one";
             return Err(Refusal::new(Code::ApprovalRequired, reason));
         }
         self.open(guarded.eligible()).await.transpose().map(drop)
     }
 
-    /// Waits for the decision of an approver, for as long as the caller waits for the response.
+    /// Waits for the decision of an approver, as long as the caller waits for the response.
     async fn ask_somebody(&self, call: &Call, ask: Ask, view: need::CallerView) -> Result<ApprovalOutcome, Refusal> {
         let asked = |approval: &Approval| call.notify(|| Progress::Asked(Box::new(view.instead_of(approval))));
         self.approver.approve(ask, &asked, Box::pin(call.presence.clone().gone())).await
@@ -150,7 +149,7 @@ impl Pipeline {
 }
 
 fn no_longer_the_same() -> Refusal {
-    let reason = "the call is no longer what was approved: its tool, its request, its credential, its rule, or what \
-                  guardians make of it, has changed; call again";
+    let reason = "the call no longer matches what was approved: its tool, request, credential, rule or guardian \
+        decision has changed; call again";
     Refusal::new(Code::ApprovalRequired, reason)
 }

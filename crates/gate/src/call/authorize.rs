@@ -1,5 +1,5 @@
-//! Which grant: its whole lineage active, its credential usable, the scope held, the context fitting. Several may fit;
-//! they are put in the order in which they will be used.
+//! Selects grants: the whole lineage active, the credential usable, the scope held, the context matching. If several
+//! match, they are ordered by preference.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ impl Pipeline {
     }
 }
 
-/// The refusal of a scope that none of several grants has, with what they have together.
+/// The refusal for a scope that none of several grants has, with the scopes that they have together.
 fn no_grant_includes(candidates: &[Candidate]) -> Option<Refusal> {
     let scope = &candidates.first()?.tool.definition.scope;
     let held_grants = candidates.iter().filter_map(Candidate::held_grant);
@@ -76,7 +76,7 @@ fn no_grant_includes(candidates: &[Candidate]) -> Option<Refusal> {
     Some(refusal.with("available_scopes", held))
 }
 
-/// Whether the agent may use the tool, and this grant opens it.
+/// Whether the agent may use the tool, and this grant allows it.
 pub(super) fn authorizes(call: &Call, candidate: &Candidate, now: Timestamp) -> Result<(), Refusal> {
     if let Some(held_grant) = candidate.held_grant() {
         opens(call, candidate, held_grant, now)?;
@@ -105,13 +105,13 @@ fn forbidden(candidate: &Candidate, reason: String) -> Refusal {
         .with("requiredScopes", &candidate.tool.required_scopes)
 }
 
-/// Whether anything can be done through a grant now.
+/// Whether a grant can be used now.
 pub(crate) fn require_usable(held_grant: &HeldGrant, now: Timestamp) -> Result<(), Refusal> {
     require_standing(held_grant, now)?;
     require_unexpired_credential(held_grant, now)
 }
 
-/// Whether a grant stands. Those on a revoked credential ended with it, and that is the reason to give.
+/// Whether a grant is valid. Grants on a revoked credential ended with it, and that is the reason to report.
 pub(super) fn require_standing(held_grant: &HeldGrant, now: Timestamp) -> Result<(), Refusal> {
     if held_grant.credential.status(now) == CredentialStatus::Revoked {
         return Err(credential_refusal(Code::CredentialRevoked, "is revoked", held_grant.grant()));
@@ -132,7 +132,7 @@ fn require_unexpired_credential(held_grant: &HeldGrant, now: Timestamp) -> Resul
 }
 
 fn credential_refusal(code: Code, state: &str, grant: GrantId) -> Refusal {
-    let reason = format!("the credential behind grant {grant} {state}; ask who manages it");
+    let reason = format!("the credential of grant {grant} {state}; ask its manager");
     Refusal::new(code, reason).with("grant_id", grant)
 }
 
@@ -145,7 +145,7 @@ fn require_context(bound: &GrantContext, given: &GrantContext, grant: GrantId) -
     for (part, bound, given) in parts {
         let Some(bound) = bound else { continue };
         if given.as_ref() != Some(bound) {
-            let reason = format!("grant {grant} is bound to {part} '{bound}'; say so in the call's `context.{part}`");
+            let reason = format!("grant {grant} is bound to {part} '{bound}'; set `context.{part}` of the call");
             return Err(Refusal::new(Code::GrantContextMismatch, reason)
                 .with("grant_id", grant)
                 .with("path", format!("context.{part}")));
@@ -154,7 +154,7 @@ fn require_context(bound: &GrantContext, given: &GrantContext, grant: GrantId) -
     Ok(())
 }
 
-/// What comes first is used first.
+/// Sort key: the smallest is used first.
 fn preference(candidate: &Candidate) -> Option<(bool, usize, bool, Option<Timestamp>, GrantId)> {
     let held_grant = candidate.held_grant()?;
     let effective = &held_grant.effective;
@@ -167,7 +167,7 @@ fn preference(candidate: &Candidate) -> Option<(bool, usize, bool, Option<Timest
     ))
 }
 
-/// The refusal to give where nothing passed: the one of the first in order.
+/// The refusal to report if nothing passed: that of the first in order.
 pub(super) fn first_of<T>(passed: &[T], refusals: Vec<Refusal>) -> Option<Refusal> {
     if !passed.is_empty() {
         return None;
@@ -176,7 +176,7 @@ pub(super) fn first_of<T>(passed: &[T], refusals: Vec<Refusal>) -> Option<Refusa
     Some(refusals.into_iter().min_by_key(|refusal| closeness(refusal.code())).unwrap_or_else(nothing))
 }
 
-/// How close a refused grant was to being usable: what is said should help the caller to get further.
+/// How close a refused grant was to being usable: the reported refusal should help the caller.
 fn closeness(code: Code) -> u8 {
     match code {
         Code::Forbidden | Code::GrantContextMismatch => 0,

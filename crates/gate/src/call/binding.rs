@@ -1,5 +1,5 @@
-//! What a decision is bound to. A person, a standing approval or a policy decides about one action: this definition of the
-//! tool, this credential, this request. Whatever of it changes has to be decided again.
+//! What a decision is bound to. An approver, a standing approval or a policy decides about one action: this definition
+//! of the tool, this credential, this request. If any of it changes, it must be decided again.
 
 use serde_json::{Value, json};
 use toolgate_model::approval::BoundAction;
@@ -11,7 +11,7 @@ use toolgate_model::service::RenderedRequest;
 use super::Call;
 use super::eligible::{CredentialUse, EligibleGrant};
 
-/// The action that a call through this grant comes to; `None` for a tool that uses no credential.
+/// The action of a call through this grant; `None` for a tool without a credential.
 pub(super) fn bound_action(eligible: &EligibleGrant) -> Option<BoundAction> {
     let (request, credential_use) = (eligible.request.as_deref(), eligible.credential.as_deref()?);
     let CredentialUse { held_grant, adapter, placement } = credential_use;
@@ -40,7 +40,8 @@ pub(super) fn bound_action(eligible: &EligibleGrant) -> Option<BoundAction> {
     })
 }
 
-/// What a decision on one call covers: the tool, the action, the exact request, the arguments, the caller and the session.
+/// The digest that a decision on one call covers: the tool, the action, the exact request, the arguments, the caller
+/// and the session.
 pub(super) fn digest(
     call: &Call,
     eligible: &EligibleGrant,

@@ -31,11 +31,10 @@ use crate::refusal::{Code, Refusal};
 /// A call of a conformance endpoint.
 pub struct ConformanceCall {
     pub request: CallRequest,
-    /// The scopes that the tool requires, as they are written; what cannot be read cannot be decided.
+    /// The scopes that the tool requires, unparsed; a scope that cannot be parsed cannot be decided.
     pub required_scopes: Vec<String>,
-    /// How often it may be called.
     pub limit: Option<RateLimit>,
-    /// What it does: [`Action::Conformance`], or [`Action::Fetch`].
+    /// [`Action::Conformance`] or [`Action::Fetch`].
     pub action: Action,
 }
 
@@ -68,7 +67,7 @@ impl Conformance {
         }
     }
 
-    /// Walks the call of a seam down the path.
+    /// Runs a call of a conformance endpoint through the pipeline.
     pub async fn run_conformance_call(
         &self,
         caller: Caller,
@@ -96,8 +95,8 @@ impl Conformance {
 const GATE: (&str, &str) = ("conformance", "approval-gate");
 
 impl Conformance {
-    /// Makes a call that two approvers must approve, and that one of them may override. Whoever makes it follows it, and
-    /// takes it back by going away.
+    /// Makes a call that two approvers must approve, and that one of them may override. The caller follows it, and
+    /// cancels it by disconnecting.
     pub async fn conformance_gate(
         &self,
         caller: Caller,
@@ -117,8 +116,8 @@ impl Conformance {
         self.pipeline.invoke_with(caller, request, CallOptions { tool: Some(tool), ..CallOptions::default() }).await
     }
 
-    /// Counts the decision of a principal on such a call, as far as that principal may decide: the ledger checks it as it
-    /// checks every other. The caller acts for the principal, and only on its own conformance calls.
+    /// Records the decision of a principal on such a call, if the principal may decide: the ledger checks it like any
+    /// other. The caller acts for the principal, and only on its own conformance calls.
     pub async fn conformance_decision(
         &self,
         caller: &Caller,
@@ -129,7 +128,7 @@ impl Conformance {
     ) -> Result<Approval, Refusal> {
         caller.require_acting_for(&principal)?;
         if approval.actor != *caller.id() || approval.tool != format!("{}.{}", GATE.0, GATE.1) {
-            return Err(Refusal::new(Code::Internal, "this approval is no rehearsal"));
+            return Err(Refusal::new(Code::Internal, "this approval does not belong to a conformance call"));
         }
         let audit = caller.mandate(self.clock.now());
         let vote = Vote {
@@ -153,7 +152,6 @@ impl Conformance {
         self.approvals.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))
     }
 
-    /// Whether there is such a principal.
     pub async fn knows_principal(&self, caller: &Caller, principal: &PrincipalId) -> Result<bool, Refusal> {
         caller.require_acting_for(principal)?;
         let found = self.principals.principal(caller.tenant(), principal).await?;
@@ -162,7 +160,7 @@ impl Conformance {
 }
 
 fn gated_tool() -> Result<Tool, Refusal> {
-    let wrong = || Refusal::new(Code::Internal, "the conformance tool has no valid name");
+    let wrong = || Refusal::new(Code::Internal, "the name of the conformance tool is not valid");
     let definition = ToolDefinition {
         approval: Some(ApprovalNeed::Always),
         approval_rule: Some(ApprovalRule {
@@ -181,7 +179,7 @@ fn gated_tool() -> Result<Tool, Refusal> {
 }
 
 impl Conformance {
-    /// Whether a principal holds a scope; one that is not there, or a scope that cannot be read, is a no.
+    /// Whether a principal holds a scope; `false` for an unknown principal or a scope that cannot be parsed.
     pub async fn holds_scope(&self, caller: &Caller, principal: &PrincipalId, scope: &str) -> Result<bool, Refusal> {
         caller.require_acting_for(principal)?;
         let found = self.principals.principal(caller.tenant(), principal).await?;
@@ -192,7 +190,8 @@ impl Conformance {
 
 impl Conformance {
     fn conformance_tool(&self, tenant: &TenantId, conformance_call: &ConformanceCall) -> Result<Tool, Refusal> {
-        let wrong = |_| Refusal::new(Code::InvalidField, "`toolName` is no name of a tool").with("path", "toolName");
+        let wrong =
+            |_| Refusal::new(Code::InvalidField, "`toolName` is not a valid tool name").with("path", "toolName");
         let named = &conformance_call.request.tool;
         let (service, name) = named.split_once('.').unwrap_or(("conformance", named));
         let fetch = self.builtins.of(tenant).find(|builtin| builtin.tool.action == conformance_call.action);

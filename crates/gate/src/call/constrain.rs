@@ -1,5 +1,5 @@
-//! Limits: the tool's schema, then what the grant allows and denies of the parameters, from where and to where, and at
-//! what cost. How often is decided by `admit`, in the same step that reserves it.
+//! Limits: the tool's schema, then the grant's constraints on parameters, client addresses, hosts and cost. `admit`
+//! checks the rate, in the step that reserves it.
 
 use std::sync::Arc;
 
@@ -23,28 +23,28 @@ mod mcp;
 #[cfg(test)]
 mod tests;
 
-/// A call with the grants whose limits it keeps, in the order of preference.
+/// A call with the grants whose limits it satisfies, in order of preference.
 ///
-/// INVARIANT: never without a fit.
+/// INVARIANT: at least one eligible grant.
 pub(super) struct Constrained {
     eligible_grants: Vec<EligibleGrant>,
 }
 
 impl Constrained {
-    /// What the call may come to, in the order of preference; each is decided on by itself.
+    /// The possible actions of the call in order of preference; each is decided separately.
     pub(super) fn into_alternatives(self) -> Vec<Alternative> {
         Alternative::sort(self.eligible_grants)
     }
 }
 
 impl Pipeline {
-    /// Keeps the grants whose limits the call keeps.
+    /// Keeps the grants whose limits the call satisfies.
     pub(super) fn constrain(&self, call: &Call, authorized: Authorized) -> Result<Constrained, Refusal> {
         constrain_all(call, authorized.into_candidates(), &call.parameters)
     }
 }
 
-/// The fits among these candidates, for these parameters.
+/// The eligible grants among these candidates, for these parameters.
 pub(super) fn constrain_all(
     call: &Call,
     candidates: Vec<Candidate>,
@@ -61,10 +61,9 @@ pub(super) fn constrain_all(
     first_of(&eligible_grants, refusals).map_or(Ok(Constrained { eligible_grants }), Err)
 }
 
-/// Checks one candidate.
 pub(super) fn eligible(call: &Call, candidate: Candidate, parameters: &Value) -> Result<EligibleGrant, Refusal> {
     candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
-    // A client that executes the tool itself may do what the gate would have done for the same call, and no more.
+    // A client that executes the tool itself may do what the gate would do for the same call, and no more.
     let (request, credential) = match (candidate.tool.action, candidate.held_grant()) {
         (Action::Http | Action::Mcp, Some(held_grant)) => {
             let (request, credential) = connect(call, &candidate, held_grant, parameters)?;
@@ -77,13 +76,13 @@ pub(super) fn eligible(call: &Call, candidate: Candidate, parameters: &Value) ->
             let request = fetch::request(parameters).map_err(|error| unfetchable(&error))?;
             (Some(Box::new(request)).filter(|_| !candidate.client_executed), None)
         }
-        // Their sources need nothing but the parameters.
+        // Their sources need only the parameters.
         _ => (None, None),
     };
     Ok(EligibleGrant { candidate, request, credential })
 }
 
-/// Checks the limits of a grant, and makes the request to its service.
+/// Checks the limits of a grant, and renders the request to its service.
 fn connect(
     call: &Call,
     candidate: &Candidate,
@@ -119,7 +118,7 @@ fn connect(
     };
     check_host(candidate, held_grant, connection, &request)?;
     if credential.placement.is_taken_in(&request) {
-        let reason = "a parameter stands where the credential is put; leave it out";
+        let reason = "a parameter takes the place of the credential; remove it";
         return Err(Refusal::new(Code::ParametersInvalid, reason).with("rule", "http"));
     }
     Ok((Some(request), credential))
@@ -154,16 +153,16 @@ fn adapter(
     let adapter = adapter.ok_or_else(|| {
         let kind = credential.auth_type.as_str();
         let why =
-            format!("no adapter serves credentials of type {kind}; name one in the credential's `metadata.adapter`");
+            format!("no adapter supports credentials of type {kind}; name one in the credential's `metadata.adapter`");
         not_executable(candidate, &why)
     })?;
     if credential.version == 0 && !needs_none {
-        return Err(not_executable(candidate, "its credential has no material yet; rotate some into it"));
+        return Err(not_executable(candidate, "its credential has no material yet; rotate it to add some"));
     }
     Ok(adapter)
 }
 
-/// The adapter of a credential that names none.
+/// The adapter for a credential that names none.
 pub(crate) fn usual_adapter(auth_type: AuthType) -> Option<AdapterName> {
     match auth_type {
         AuthType::ApiKey | AuthType::BasicAuth | AuthType::BearerToken => Some(AdapterName::Rest),
@@ -173,7 +172,7 @@ pub(crate) fn usual_adapter(auth_type: AuthType) -> Option<AdapterName> {
     }
 }
 
-/// Where the credential is put: as its metadata says, else where its kind usually stands.
+/// Where the credential is placed: as its metadata says, else the default of its type.
 pub(crate) fn placement_of(adapter: AdapterName, auth_type: AuthType, connection: &Connection) -> AuthPlacement {
     let usual = match auth_type {
         _ if adapter == AdapterName::OAuth2 => Some("Bearer"),
@@ -193,7 +192,7 @@ pub(crate) fn placement_of(adapter: AdapterName, auth_type: AuthType, connection
 
 fn render(candidate: &Candidate, connection: &Connection, parameters: &Value) -> Result<RenderedRequest, Refusal> {
     let base = connection.base_url.as_ref().or(candidate.tool.base_url.as_ref()).ok_or_else(|| {
-        let why = "nothing says where its service is; give the service or the credential's metadata a `base_url`";
+        let why = "its service has no base URL; set `base_url` in the service definition or the credential's metadata";
         not_executable(candidate, why)
     })?;
     let nothing = serde_json::Map::new();
@@ -245,7 +244,7 @@ fn not_executable(candidate: &Candidate, why: &str) -> Refusal {
 
 fn outside_schema(violation: &SchemaViolation) -> Refusal {
     let reason = match violation.path.as_str() {
-        "" => format!("the parameters are not what the tool takes: {}", violation.reason),
+        "" => format!("the parameters do not match the tool's schema: {}", violation.reason),
         path => format!("parameter `{path}` {}", violation.reason),
     };
     Refusal::new(Code::ParametersInvalid, reason)

@@ -1,5 +1,4 @@
-//! Refusals and their records: the one place where they are written down, with the grant and the service that they are
-//! about.
+//! Refusals and their records: the only place that records them, with the grant and the service that they concern.
 
 use std::sync::Arc;
 
@@ -26,11 +25,10 @@ mod tests;
 /// A call without a result: refused, or admitted and never settled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Denial {
-    /// The record that stays of it; `None` where nothing could be written down, or where it is recorded in sum.
+    /// The record of the call; `None` if nothing could be recorded, or if it is recorded in a summary.
     pub invocation: Option<InvocationId>,
-    /// Why.
     pub refusal: Refusal,
-    /// Whether the call was admitted. Then it may have been carried out, and its record becomes `unknown`.
+    /// Whether the call was admitted. Then it may have been executed, and its record becomes `unknown`.
     pub admitted: bool,
 }
 
@@ -40,15 +38,15 @@ impl Denial {
         Self { invocation, refusal, admitted: false }
     }
 
-    /// A refusal that leaves no record of its own.
+    /// A refusal without its own record.
     pub(crate) fn unrecorded(refusal: Refusal) -> Self {
         Self::refused(None, refusal)
     }
 
     /// A call that was admitted and whose outcome is not recorded.
     pub(super) fn unsettled(invocation: InvocationId, cause: &Refusal) -> Self {
-        let reason = "the call was admitted, and its outcome could not be recorded: the service may have carried it out; \
-                      look there before you call again";
+        let reason = "the call was admitted, but its outcome could not be recorded: the service may have executed it; \
+            check there before you call again";
         let refusal = Refusal::new(Code::OutcomeUnknown, reason)
             .with("invocation_id", invocation)
             .with("cause", cause.code().as_str());
@@ -57,29 +55,29 @@ impl Denial {
 }
 
 impl Denial {
-    /// A call that was admitted, of which nothing was sent, and whose record could not be settled: it can be tried again.
+    /// A call that was admitted, sent nothing, and could not be settled: it can be retried.
     pub(super) fn never_sent(invocation: InvocationId, cause: Refusal) -> Self {
         Self { invocation: Some(invocation), refusal: cause.at(Stage::Settle), admitted: true }
     }
 }
 
-/// What a refusal is about, as far as it was found.
+/// What a refusal concerns, as far as it is known.
 #[derive(Default)]
 struct About {
     candidate: Option<Candidate>,
     grant: Option<GrantId>,
-    /// The grant's, where the refusal names another one than the candidate's.
+    /// The held grant, if the refusal names another one than the candidate's.
     held_grant: Option<Arc<HeldGrant>>,
-    /// Of the tool, where the tool itself was not found.
+    /// The service, if the tool itself was not found.
     service: Option<ServiceName>,
 }
 
 impl Pipeline {
-    /// The one place where refusals are written down.
+    /// The only place that records refusals.
     pub(super) async fn record_denial(&self, call: &Call, run_state: &mut RunState, refusal: Refusal) -> Denial {
         self.refused_calls.count(&call.caller, &refusal, call.arrived);
         let is_recorded = self.refused_calls.is_recorded(&call.caller, &refusal, call.arrived);
-        // A detached call ends with its record. Where too many were refused, none is accepted.
+        // A detached call ends with its record. If too many calls were refused, none is accepted.
         if !call.detached && !is_recorded {
             let (tenant, principal, now) = (call.caller.tenant(), call.caller.id(), self.clock.now());
             let counted = self.tally.count(&*self.calls, tenant, principal, refusal.code(), now).await;
@@ -110,7 +108,7 @@ impl Pipeline {
             returned,
             about_authority: kind == Kind::Forbidden,
             decision: match &call.asked {
-                // Every decision that another runtime gets is on record.
+                // Every decision that another runtime receives is recorded.
                 Some(asked) => Some(asked.refused(decision, call.id, &parameters, &refusal)),
                 None => decision,
             },
@@ -125,14 +123,14 @@ impl Pipeline {
         };
         match self.calls.record_denial(command).await {
             Ok(()) => Denial::refused(Some(call.id), refusal),
-            // The admission was reported as failed, and had happened: the record stays as the admission wrote it.
+            // The admission was reported as failed but had happened: the record stays as the admission wrote it.
             Err(admitted) if admitted.code() == Code::OutcomeUnknown => Denial::unsettled(call.id, &refusal),
-            // No record, no answer: what was to be said is not said.
+            // No record, no response: the original refusal is not returned.
             Err(unrecorded) => Denial::unrecorded(unrecorded.at(Stage::Settle)),
         }
     }
 
-    /// The grant that the refusal names, if the agent holds it; else the one that the call came to, or names itself.
+    /// The grant that the refusal names, if the agent holds it; else the one that the call resolved to or names itself.
     async fn about(&self, call: &Call, run_state: &RunState, refusal: &Refusal) -> About {
         let mut about = About { candidate: run_state.found.clone(), grant: run_state.grant, ..About::default() };
         let named = refusal.grant().or(about.grant).or(call.grant);

@@ -1,6 +1,6 @@
-//! Detached calls: a call that outlives its connection. Its request is sealed in the ledger before the caller is told that it
-//! is accepted; whichever process is alive runs it, through all stages and again after each approval, and the ledger has it
-//! admitted once. While it waits for an approver nothing of it is in memory.
+//! Detached calls: calls that outlive their connection. The request is sealed in the ledger before the caller gets a
+//! response; any live process runs it, through all stages and again after each approval, and the ledger admits it once.
+//! While it waits for an approver, nothing of it is in memory.
 
 use std::sync::Arc;
 
@@ -12,12 +12,13 @@ use toolgate_model::id::InvocationId;
 use toolgate_model::merkle::sha256;
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::{Material, Secret};
+use toolgate_model::tool_alias::{self, Meaning};
 
 pub(super) use self::stored::StoredOutcome;
 use self::stored::{FIELD, StoredRequest};
 use super::Pipeline;
 use super::trace::trace_of;
-use super::{Call, CallRequest, CallResult, Denial, Presence, RunOutcome, RunState};
+use super::{Call, CallRequest, CallResult, Denial, Detaching, Presence, RunOutcome, RunState};
 use crate::identify::Caller;
 use crate::ports::approver::consent_of;
 use crate::ports::ledger::{
@@ -32,21 +33,22 @@ pub use self::reading::{DetachedReader, DetachedView, Follower};
 use self::runs::Run;
 pub(crate) use self::runs::Runs;
 
+pub(super) mod pickup;
 mod reading;
 mod runs;
 mod stored;
 
-/// How often a call is begun that never comes to an end, because the process dies each time.
+/// How often a call is started that never ends because the process stops each time.
 const MAX_ATTEMPTS: u32 = 5;
-/// How many calls a process has claimed at a time.
+/// The maximum number of calls claimed by a process.
 const MAX_RUNNING: usize = 512;
-/// How many calls are claimed at once.
+/// The maximum number of calls claimed in one batch.
 const CLAIMED_AT_ONCE: u32 = 100;
-/// How often a request is sealed again when its master key is retired meanwhile.
+/// How often a request is sealed again if its master key is retired in the meantime.
 const SEAL_ATTEMPTS: u32 = 3;
 
 impl Pipeline {
-    /// Accepts a call that outlives its connection, and begins it. Sent again under the same idempotency key it is the
+    /// Accepts a call that outlives its connection, and starts it. Sent again under the same idempotency key, it is the
     /// same call.
     pub async fn detach(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<InvocationId, Denial> {
         let (call, permitted) = self.begin(caller, request).map_err(Denial::unrecorded)?;
@@ -64,13 +66,18 @@ impl Pipeline {
         }
     }
 
-    /// Goes on without the connection of a call that has come to an approver.
+    /// Detaches a call that has reached an approver from its connection.
     pub(super) async fn detach_begun(self: &Arc<Self>, call: &Call) -> Result<RunOutcome, Refusal> {
-        self.detached_id(call).await.map(RunOutcome::Parked)
+        let idempotency_key = match call.detaching {
+            Detaching::ToBePickedUp => Some(pickup::key(&call.tool, &call.parameters)?),
+            Detaching::Always | Detaching::WhereConfigured => call.idempotency_key.clone(),
+        };
+        let call = Call { idempotency_key, ..call.clone() };
+        self.detached_id(&call).await.map(RunOutcome::Parked)
     }
 
     async fn detached_id(self: &Arc<Self>, call: &Call) -> Result<InvocationId, Refusal> {
-        // Before it is stored: from then on it is ready, and whatever does not run here is claimed to be run.
+        // Before it is stored: from then on it is ready, and any call that does not run here can be claimed.
         let run = self.detached_runs.begin(call.id);
         match self.store(call).await? {
             Detached::Known(known) => Ok(known),
@@ -82,14 +89,14 @@ impl Pipeline {
         }
     }
 
-    /// Seals and stores what the caller sent.
+    /// Seals and stores the caller's request.
     pub(super) async fn store(&self, call: &Call) -> Result<Detached, Refusal> {
         let request = StoredRequest::of(call);
         let text = serde_json::to_string(&request).map_err(|_| unwritable())?;
         let limits = self.settings.detached;
         if text.len() > limits.request_bytes {
             let reason = format!(
-                "a detached call may have {} bytes, and this one has {}; send less, or wait for the response",
+                "a detached call may have at most {} bytes, and this one has {}; send less, or call without detaching",
                 limits.request_bytes,
                 text.len()
             );
@@ -110,7 +117,7 @@ impl Pipeline {
                     agent: call.agent.clone(),
                     actor: call.caller.id().clone(),
                     key: call.caller.key(),
-                    tool: call.tool.clone(),
+                    tool: qualified(&call.tool),
                     idempotency_key: call.idempotency_key.clone(),
                     state: DetachedState::Ready,
                     asked: Vec::new(),
@@ -120,7 +127,7 @@ impl Pipeline {
                     finished_at: None,
                 },
                 sealed: self.sealer.seal(&binding, &material).await?,
-                // What looks like a secret is not hashed; the credential's own is not known yet.
+                // Values that look like secrets are not hashed; the credential's own secret is not known yet.
                 arguments_hash: arguments_hash(&call.parameters, &[]),
                 request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call)),
                 process: self.process,
@@ -133,7 +140,7 @@ impl Pipeline {
         }
     }
 
-    /// Runs a call that this process has claimed, in a task of its own.
+    /// Runs a call that this process has claimed, in its own task.
     fn spawn_detached(self: &Arc<Self>, call: Call, run: Run) {
         let pipeline = Arc::clone(self);
         tokio::spawn(in_current_request(async move {
@@ -147,7 +154,7 @@ impl Pipeline {
         }));
     }
 
-    /// Claims calls that are ready and runs them; returns how many. To be called again and again.
+    /// Claims ready calls, runs them and returns their number. Called periodically.
     pub async fn continue_detached(self: &Arc<Self>) -> Result<u64, Refusal> {
         let mut begun = 0;
         let now = self.clock.now();
@@ -186,10 +193,10 @@ impl Pipeline {
         Ok(begun)
     }
 
-    /// Tells those who follow calls here how far these have come elsewhere.
+    /// Notifies local followers of calls about their progress on other processes.
     async fn notify_followers(&self) -> Result<(), Refusal> {
         let followed = self.detached_runs.followed();
-        // Where there is no other process, each run tells by itself.
+        // Without other processes, each run notifies its followers itself.
         if followed.is_empty() || !self.approvals.shares_approvals() {
             return Ok(());
         }
@@ -199,12 +206,12 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Ready when a call may have become ready to run.
+    /// Completes when a call may have become ready to run.
     pub async fn detached_ready(&self) {
         self.detached_runs.woken().await;
     }
 
-    /// Ends calls that were cut off after their admission, and deletes outcomes that were kept long enough.
+    /// Ends calls that were cut off after their admission, and deletes expired outcomes.
     pub async fn sweep_detached(&self) -> Result<u64, Refusal> {
         if !self.clock.is_steady() {
             return Ok(0);
@@ -213,7 +220,7 @@ impl Pipeline {
         self.detached_calls.sweep_detached(now, now.minus(self.settings.detached.keep)).await
     }
 
-    /// What a run leaves behind; the state that the call is in.
+    /// Stores the outcome of a run and returns the state of the call.
     async fn ended(&self, tenant: &TenantId, id: InvocationId, ran: RunOutcome) -> DetachedState {
         match ran {
             RunOutcome::Parked(_) => DetachedState::Waiting,
@@ -232,24 +239,25 @@ impl Pipeline {
                 let outcome = StoredOutcome::answered(&result);
                 let finish = self.finish(tenant, id, &outcome).await;
                 if let Err(refusal) = self.detached_calls.finish_detached(tenant, id, finish).await {
-                    tracing::warn!(%id, %refusal, "the outcome of a detached call could not be stored");
+                    tracing::warn!(%id, %refusal, "could not store the outcome of a detached call");
                 }
             }
             // No record, no end: it is run again.
             Err(Denial { invocation: None, refusal, .. }) => {
-                tracing::debug!(%id, %refusal, "a detached call could not be run, and will be tried again");
+                tracing::debug!(%id, %refusal, "could not run a detached call; it will be retried");
                 if let Err(refusal) = self.detached_calls.release_detached(tenant, id, self.process).await {
-                    tracing::debug!(%id, %refusal, "a detached call stays claimed until it is looked for again");
+                    tracing::debug!(%id, %refusal, "could not release a detached call; it stays claimed until its \
+                        claim expires");
                 }
                 return DetachedState::Ready;
             }
-            // Ended in the transaction of its settlement or its refusal.
+            // Ended in the transaction of its settlement or refusal.
             _ => {}
         }
         DetachedState::Finished
     }
 
-    /// Runs a call as it is stored, as far as it may still be run.
+    /// Runs a stored call, if it may still run.
     async fn run_claimed(self: &Arc<Self>, claimed: ClaimedCall) -> RunOutcome {
         let stored = claimed.call;
         let request = match self.sealer.unseal(&claimed.request.binding, &claimed.request.sealed).await {
@@ -284,7 +292,7 @@ impl Pipeline {
                 return Err(Refusal::new(Code::CallCancelled, reason).at(Stage::Approve));
             }
             if stored.attempts > MAX_ATTEMPTS {
-                let reason = format!("the call was begun {MAX_ATTEMPTS} times, and the gate stopped each time");
+                let reason = format!("the call was started {MAX_ATTEMPTS} times, and the gate stopped each time");
                 return Err(Refusal::new(Code::Internal, reason));
             }
             self.require_approved(&stored).await.map_err(|refusal| refusal.at(Stage::Approve))
@@ -296,7 +304,7 @@ impl Pipeline {
             }
             Err(refusal) => {
                 let mut run_state = RunState::start(&*self.clock);
-                // Only for the record: which grant and which tool it was about.
+                // Only for the record: finds the grant and tool that it was about.
                 let _ = self.check(&call, Freshness::Newest, &mut run_state).await;
                 let outcome = Err(self.record_denial(&call, &mut run_state, refusal).await);
                 self.report(&call, &mut run_state, &outcome);
@@ -305,11 +313,17 @@ impl Pipeline {
         }
     }
 
-    /// Refuses where an approver has not approved what the call waited for, whatever asks for an approval now.
+    /// Refuses if an approver has not approved what the call waited for, whatever requires an approval now.
     async fn require_approved(&self, stored: &DetachedCall) -> Result<(), Refusal> {
         for asked in &stored.asked {
             let found = self.approvals.approval(&stored.tenant, asked.approval).await?;
-            let lost = || Refusal::new(Code::ApprovalRequired, "the approval of this call is gone; call again");
+            let lost = || {
+                Refusal::new(
+                    Code::ApprovalRequired,
+                    "the approval of this call no longer exists; call \
+                again",
+                )
+            };
             consent_of(&found.ok_or_else(lost)?)?;
         }
         Ok(())
@@ -327,21 +341,29 @@ impl Pipeline {
         Ok(())
     }
 
-    /// What ends a detached call, with its outcome sealed.
+    /// The record that ends a detached call, with its outcome sealed.
     pub(super) async fn finish(&self, tenant: &TenantId, id: InvocationId, outcome: &StoredOutcome) -> FinishDetached {
         let binding = SealBinding::of_call(tenant, id, CallPart::Outcome);
         let sealed = match outcome.material() {
             Some(material) => self.sealer.seal(&binding, &material).await.map_err(|error| error.to_string()),
-            None => Err("it cannot be written as JSON".to_owned()),
+            None => Err("it cannot be serialized as JSON".to_owned()),
         };
         if let Err(error) = &sealed {
-            tracing::error!(%id, error, "the outcome of a detached call could not be sealed, and is not kept");
+            tracing::error!(%id, error, "could not seal the outcome of a detached call; it is not stored");
         }
         FinishDetached { process: self.process, sealed: sealed.ok(), time: self.clock.now() }
     }
 }
 
-/// What makes two requests the same.
+/// A tool that was named by its alias, as the log names it.
+fn qualified(tool: &str) -> String {
+    match tool_alias::read(tool) {
+        Some(Meaning::Tool(service, name)) => service.with_tool(name.as_str()),
+        _ => tool.to_owned(),
+    }
+}
+
+/// The digest by which two requests are the same.
 fn request_digest(call: &Call) -> String {
     let request = json!({
         "tool": call.tool, "version": call.version, "grant_id": call.grant, "parameters": call.parameters,
@@ -351,5 +373,5 @@ fn request_digest(call: &Call) -> String {
 }
 
 fn unwritable() -> Refusal {
-    Refusal::new(Code::Internal, "the call cannot be written down")
+    Refusal::new(Code::Internal, "the call cannot be serialized")
 }

@@ -15,24 +15,23 @@ use crate::ports::ledger::{Generation, HeldGrant};
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) authorized_by: AuthorizedBy,
-    /// For whom the call is, as it was read; `None` where there is no such principal.
+    /// The principal that the call is for, as read; `None` if it does not exist.
     pub(crate) agent: Option<Arc<Principal>>,
     /// The state that all of this was read from.
     pub(crate) generation: Generation,
     pub(crate) tool: Arc<Tool>,
-    /// The revision of the registry that was searched for the tool; `None` for a built-in, which is in none.
+    /// The revision of the registry that was searched for the tool; `None` for a built-in tool.
     pub(crate) registry: Option<u64>,
-    /// Whether the client that asks executes the tool. Whatever is checked before the gate would execute it is checked
-    /// all the same.
+    /// Whether the calling client executes the tool. All checks before an execution by the gate apply nevertheless.
     pub(crate) client_executed: bool,
 }
 
 /// What authorizes the use of a tool.
 #[derive(Debug, Clone)]
 pub(crate) enum AuthorizedBy {
-    /// A grant that the agent holds on the credential of the tool's service.
+    /// A grant that the agent holds on a credential of the tool's service.
     Grant(Arc<HeldGrant>),
-    /// Nothing but the agent's own scopes: the tool needs no credential.
+    /// Only the agent's own scopes: the tool needs no credential.
     Scopes,
 }
 
@@ -48,7 +47,6 @@ impl Candidate {
         self.held_grant().map(|held_grant| held_grant.grant())
     }
 
-    /// What a call through it does.
     pub(crate) fn action(&self) -> Action {
         if self.client_executed { Action::ClientExecuted } else { self.tool.action }
     }
@@ -57,8 +55,8 @@ impl Candidate {
         self.action() == Action::ClientExecuted
     }
 
-    /// Whether a call through either comes to the same action, with the same arguments: the same definition of the same
-    /// tool, reached with the same state of the same credential.
+    /// Whether calls through both have the same action with the same arguments: the same definition of the same tool,
+    /// and the same state of the same credential.
     fn is_same_action(&self, other: &Self) -> bool {
         let same_credential = match (self.held_grant(), other.held_grant()) {
             (Some(mine), Some(theirs)) => {
@@ -82,17 +80,16 @@ impl Candidate {
     }
 }
 
-/// A candidate that passes all checks, with what a call through it sends.
+/// A candidate that passes all checks, with what its action sends.
 #[derive(Debug, Clone)]
 pub(crate) struct EligibleGrant {
     pub(crate) candidate: Candidate,
-    /// The request, before the credential is put in, where the action sends one.
+    /// The request without the credential, if the action sends one.
     pub(crate) request: Option<Box<RenderedRequest>>,
-    /// The credential that it is sent with.
     pub(crate) credential: Option<Box<CredentialUse>>,
 }
 
-/// A credential, and how a request is sent with it.
+/// A credential, and how a request uses it.
 #[derive(Debug, Clone)]
 pub(crate) struct CredentialUse {
     pub(crate) held_grant: Arc<HeldGrant>,
@@ -100,8 +97,8 @@ pub(crate) struct CredentialUse {
     pub(crate) placement: AuthPlacement,
 }
 
-/// Eligible grants that come to the same action. What is decided for one of them holds for all, and for nothing else:
-/// grants on another credential or definition are an alternative of their own, which is guarded and approved by itself.
+/// Eligible grants that lead to the same action. A decision for one of them holds for all, and for nothing else: grants
+/// on another credential or definition form another alternative, which is guarded and approved separately.
 ///
 /// INVARIANT: all have the same tool, definition and credential as the first.
 #[derive(Debug, Clone)]
@@ -111,7 +108,7 @@ pub(crate) struct Alternative {
 }
 
 impl Alternative {
-    /// Sorts eligible grants into alternatives, in the order in which they stand.
+    /// Groups eligible grants into alternatives, keeping their order.
     pub(crate) fn sort(eligible_grants: Vec<EligibleGrant>) -> Vec<Self> {
         let mut alternatives: Vec<Self> = Vec::new();
         for eligible in eligible_grants {
@@ -123,7 +120,7 @@ impl Alternative {
         alternatives
     }
 
-    /// The grants, in the order of preference.
+    /// In order of preference.
     pub(crate) fn eligible_grants(&self) -> impl Iterator<Item = &EligibleGrant> {
         std::iter::once(&self.first).chain(&self.others)
     }
@@ -134,9 +131,7 @@ impl Alternative {
 }
 
 impl EligibleGrant {
-    /// How the service is reached.
-    ///
-    /// INVARIANT: `constrain` lets nothing pass whose connection was not understood.
+    /// INVARIANT: `constrain` passes nothing whose connection could not be parsed.
     pub(crate) fn connection(&self) -> Option<&Connection> {
         self.candidate.held_grant().and_then(|held_grant| held_grant.connection.as_ref().ok())
     }
@@ -145,7 +140,7 @@ impl EligibleGrant {
         self.candidate.action()
     }
 
-    /// What the gate sends, where that is a request.
+    /// The request that the gate sends, if any.
     pub(crate) fn sent(&self) -> Option<&RenderedRequest> {
         self.request.as_deref().filter(|_| !self.candidate.is_client_executed())
     }

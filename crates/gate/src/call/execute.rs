@@ -1,4 +1,4 @@
-//! Carrying out: the one credential is unsealed, the source is called, the secret is dropped.
+//! Execution: unseals the one credential, calls the source, drops the secret.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,33 +21,33 @@ use crate::ports::sealer::SealBinding;
 use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, ServiceResponse, Source, SourceFailure};
 use crate::refusal::{Code, Kind, Refusal};
 
-/// How often, and after what time, a replica looks for what another one may have renewed.
+/// How often, and at which interval, a replica checks whether another one has renewed the material.
 const LOOKS: u32 = 10;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How often what was renewed is tried to be kept, and after what times: for about ten minutes.
+/// How often, and at which intervals, storing renewed material is retried: for about ten minutes.
 const TRIES: u32 = 130;
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The credential of a call, unsealed: nothing where it needs none, or why it could not be unsealed.
+/// The unsealed credential of a call: `None` if it needs none, or why it could not be unsealed.
 pub(super) type Opened = Option<Result<Unsealed, Refusal>>;
 
-/// The material of one call's credential, with what finds it. Both end with the call.
+/// The material of one call's credential, with its redactor. Both are dropped with the call.
 pub(super) struct Unsealed {
     pub(super) material: Material,
     pub(super) redactor: Redactor,
 }
 
 impl Pipeline {
-    /// Opens the one credential of a call.
+    /// Unseals the one credential of a call.
     pub(super) async fn open(&self, eligible: &EligibleGrant) -> Opened {
-        // A client-executed tool does not use it, but nothing of it may be seen in what is said about the call.
+        // A client-executed tool does not use it, but its secret must be redacted from everything said about the call.
         let used = eligible.credential.as_deref()?;
         Some(self.open_credential(&used.held_grant.credential).await)
     }
 
-    /// Opens the credential of a call that was refused: nothing of it may stand in the record.
+    /// Unseals the credential of a refused call: its secret must not appear in the record.
     pub(super) async fn open_refused(&self, held_grant: Option<&Arc<HeldGrant>>) -> Opened {
         let held_grant = held_grant?;
         Some(self.open_credential(&held_grant.credential).await)
@@ -62,15 +62,15 @@ impl Pipeline {
         Ok(Unsealed { redactor: Redactor::new(&material), material })
     }
 
-    /// Carries out an admitted call.
+    /// Executes an admitted call.
     pub(super) async fn execute(&self, admitted: &Admitted, opened: Opened) -> Execution {
         let refused = |reason| Err(SourceFailure::not_sent(FailureKind::Proxy, reason));
         let unsealed = match opened.transpose() {
             Ok(unsealed) => unsealed,
-            Err(refusal) => return refused(format!("the credential could not be opened: {}", refusal.reason())),
+            Err(refusal) => return refused(format!("the credential could not be unsealed: {}", refusal.reason())),
         };
         let (source, used) = (admitted.source(), admitted.credential());
-        // What the client executes uses no secret of the gate.
+        // A client-executed tool uses no secret of the gate.
         match unsealed.zip(used).filter(|_| admitted.action() != Action::ClientExecuted) {
             Some((Unsealed { material, redactor }, CallCredential { credential, .. })) => {
                 let audit = self.audit(&admitted.call().caller);
@@ -109,12 +109,12 @@ impl Pipeline {
         loop {
             let now = self.clock.now();
             let sealed = self.credentials.sealed_material(&credential.tenant, credential.id, now, freshness).await?;
-            let missing = || Refusal::new(Code::CredentialRevoked, "its material is gone");
+            let missing = || Refusal::new(Code::CredentialRevoked, "its material no longer exists");
             let version = sealed.ok_or_else(missing)?;
             let current = version.binding.version() >= credential.version;
             match self.sealer.unseal(&version.binding, &version.sealed).await {
                 Ok(material) if current => return Ok((version.binding.version(), material)),
-                // What is remembered may be wrapped by a key that is gone by now.
+                // Cached material may be wrapped by a key that no longer exists.
                 _ if freshness == Freshness::Recent => freshness = Freshness::Newest,
                 outcome => return Ok((version.binding.version(), outcome?)),
             }
@@ -140,7 +140,7 @@ impl Source for GateSource {
     }
 }
 
-/// Keeps renewed material of one credential: sealed back into the vault as a new version.
+/// Stores renewed material of one credential, sealed into the vault as a new version.
 struct CredentialRenewal<'a> {
     pipeline: &'a Pipeline,
     audit: AuditContext,
@@ -150,7 +150,7 @@ struct CredentialRenewal<'a> {
 #[async_trait]
 impl Renewal for CredentialRenewal<'_> {
     async fn renew(&self, stale: &Material, exchange: &dyn Exchange) -> Result<Material, SourceFailure> {
-        // One exchange at a time for one credential; whoever comes later finds what the first one brought.
+        // One exchange at a time per credential; later calls find the result of the first.
         let turn = self.pipeline.renewals.turn(self.credential.id);
         let _turn = turn.lock().await;
         let (version, current) = self.current().await?;
@@ -163,7 +163,7 @@ impl Renewal for CredentialRenewal<'_> {
         };
         match self.keep_at_last(version, &renewed).await {
             Ok(()) => Ok(renewed),
-            // Somebody else, another replica perhaps, put newer material there: that one counts.
+            // Another call, perhaps on another replica, stored newer material: that counts.
             Err(refusal) if refusal.code() == Code::VersionConflict => Ok(self.current().await?.1),
             Err(refusal) => Err(failed(&refusal)),
         }
@@ -176,8 +176,8 @@ impl CredentialRenewal<'_> {
         newest.map_err(|refusal| failed(&refusal))
     }
 
-    /// What another replica has renewed. It may have spent the refresh token a moment before this one tried to, and be
-    /// about to keep what it got for it.
+    /// What another replica has renewed. It may have used the refresh token just before this one tried to, and be about
+    /// to store the new one.
     async fn renewed_elsewhere(&self, stale: &Material) -> Option<Material> {
         for _ in 0..LOOKS {
             let (_, newest) = self.current().await.ok()?;
@@ -189,8 +189,8 @@ impl CredentialRenewal<'_> {
         None
     }
 
-    /// Keeps what was renewed, however long that takes: the service has taken the old refresh token back, and nobody
-    /// else knows the new one. It is sealed anew each time, since the master key may be another one by now.
+    /// Stores renewed material, however long that takes: the service has invalidated the old refresh token, and nobody
+    /// else knows the new one. It is sealed again for each attempt, since the master key may have changed.
     async fn keep_at_last(&self, version: u32, renewed: &Material) -> Result<(), Refusal> {
         let mut between = RETRY_INTERVAL;
         for _ in 0..TRIES {
@@ -199,7 +199,7 @@ impl CredentialRenewal<'_> {
                     tracing::warn!(
                         credential = %self.credential.id,
                         reason = refusal.reason(),
-                        "a renewed credential could not be kept yet"
+                        "could not store a renewed credential yet"
                     );
                 }
                 outcome => return outcome,
@@ -214,7 +214,8 @@ impl CredentialRenewal<'_> {
         let (credential, now) = (self.credential, self.pipeline.clock.now());
         let binding = SealBinding::of_credential(&credential.tenant, credential.id, version + 1);
         let command = RotateCredential {
-            // The call was admitted, and what the service rotated for it must be kept whatever became of its caller.
+            // The call was admitted, and what the service rotated for it must be stored whatever happened to its
+            // caller.
             audit: Mandate::own(AuditContext { time: now, ..self.audit.clone() }),
             id: credential.id,
             expected_version: version,
@@ -228,7 +229,7 @@ impl CredentialRenewal<'_> {
     }
 }
 
-/// Whether nobody has renewed it: compared field by field, in constant time.
+/// Whether the material is unchanged: compared field by field, in constant time.
 fn same(current: &Material, stale: &Material) -> bool {
     use subtle::ConstantTimeEq;
     current.names().eq(stale.names())
@@ -238,7 +239,7 @@ fn same(current: &Material, stale: &Material) -> bool {
             .all(|((_, left), (_, right))| bool::from(left.expose().as_bytes().ct_eq(right.expose().as_bytes())))
 }
 
-/// Whether what is in the way of keeping something is so for a while only.
+/// Whether the obstacle to storing it is temporary.
 fn passes(code: Code) -> bool {
     code == Code::MasterKeyRetired || code.kind() == Kind::Unavailable
 }
@@ -246,6 +247,6 @@ fn passes(code: Code) -> bool {
 fn failed(refusal: &Refusal) -> SourceFailure {
     SourceFailure::not_sent(
         FailureKind::Proxy,
-        format!("the renewed credential could not be kept: {}", refusal.reason()),
+        format!("the renewed credential could not be stored: {}", refusal.reason()),
     )
 }

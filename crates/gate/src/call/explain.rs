@@ -1,5 +1,5 @@
-//! The path, run dry: why an agent can or cannot call a tool. The same code as for a call, up to the admission, with
-//! nothing reserved, sent or written down.
+//! Dry run of the pipeline: why an agent can or cannot call a tool. The same code as for a call, up to the admission,
+//! with nothing reserved, sent or recorded.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -22,42 +22,36 @@ use crate::identify::Caller;
 use crate::ports::ledger::Freshness;
 use crate::refusal::{Refusal, Stage};
 
-/// What is asked.
 pub struct Question {
-    /// Who would call.
+    /// The agent that would call.
     pub agent: PrincipalId,
-    /// Which tool, as it would be named in the call.
+    /// The tool, as the call would name it.
     pub tool: String,
-    /// Which version of its service.
     pub version: Option<ServiceVersion>,
-    /// With which parameters; without them the stages that look at them are not gone through.
+    /// Without parameters, the stages that need them are skipped.
     pub parameters: Option<Map<String, Value>>,
-    /// As part of what.
     pub context: GrantContext,
-    /// From where.
     pub address: IpAddr,
 }
 
-/// One thing that was looked at.
+/// One check of the dry run.
 pub struct Step {
-    /// At which stage.
     pub stage: Stage,
-    /// What it came to: `None` is a note that decides nothing.
+    /// `None` is a note that decides nothing.
     pub verdict: Option<Result<(), Refusal>>,
-    /// What was looked at.
+    /// What was checked.
     pub subject: String,
 }
 
-/// All that was looked at, in order.
+/// All checks, in order.
 pub struct Explanation {
-    /// Whether the call would come as far as to its admission.
+    /// Whether the call would reach its admission.
     pub allowed: bool,
-    /// The steps.
     pub steps: Vec<Step>,
 }
 
 impl Pipeline {
-    /// Says step by step what would become of a call.
+    /// Explains step by step what would happen to a call.
     pub async fn explain(&self, caller: &Caller, question: Question) -> Result<Explanation, Refusal> {
         caller.require_acting_for(&question.agent)?;
         let mut explanation = ExplanationBuilder { steps: Vec::new() };
@@ -98,8 +92,7 @@ impl Pipeline {
             return Ok(false);
         }
         if !given {
-            explanation
-                .notes(Stage::Constrain, "give parameters to have them checked against the schema and the grants");
+            explanation.notes(Stage::Constrain, "pass parameters to check them against the schema and the grants");
         }
         let mut eligible_grants = 0;
         for candidate in passed.iter().filter(|_| given) {
@@ -124,7 +117,7 @@ impl Pipeline {
         Ok(true)
     }
 
-    /// What the policies say, and who else would be asked.
+    /// The verdict of the policies, and the guardians that would be consulted.
     async fn explain_guardians(
         &self,
         call: &Call,
@@ -142,19 +135,24 @@ impl Pipeline {
         let hooked = call.hooked(candidate, &event, Freshness::Newest, Some(&[]));
         let (verdict, others) = self.guardian.dry_run(&hooked).await?;
         for name in others {
-            explanation
-                .notes(Stage::Guard, &format!("guardian `{name}` would be asked too; what it says is not known here"));
+            explanation.notes(
+                Stage::Guard,
+                &format!(
+                    "guardian `{name}` would also be consulted; a dry run does not consult \
+                    it"
+                ),
+            );
         }
         Ok(match verdict {
             Verdict::Deny(denial) => explanation.says(Stage::Guard, "the policies".to_owned(), Err(refusal_of(denial))),
             Verdict::Pass { content, asks } => {
                 if content.is_some() {
-                    explanation.notes(Stage::Guard, "the policies take something out of the parameters");
+                    explanation.notes(Stage::Guard, "the policies modify the parameters");
                 }
                 for ask in asks {
                     explanation.notes(Stage::Approve, &format!("a person must approve: {}", ask.reason));
                 }
-                explanation.says(Stage::Guard, "the policies let it pass".to_owned(), Ok(()))
+                explanation.says(Stage::Guard, "the policies allow it".to_owned(), Ok(()))
             }
         })
     }
@@ -169,11 +167,11 @@ impl Pipeline {
             ..CallRequest::new(question.tool, parameters, question.address)
         };
         let (call, _) = self.begin(caller.clone(), request)?;
-        // Whoever asks need not be allowed to call: the question is about another.
+        // The caller itself need not be allowed to call: the dry run is about another agent.
         Ok(Arc::new(Call { agent, ..call }))
     }
 
-    /// Whether the agent is there, and may call anything at all.
+    /// Whether the agent exists and may call tools at all.
     async fn may_call(&self, call: &Call) -> Result<Result<(), Refusal>, Refusal> {
         use crate::refusal::Code;
         let agent = self.principals.principal(call.caller.tenant(), &call.agent).await?;
@@ -187,7 +185,7 @@ impl Pipeline {
         })
     }
 
-    /// What whoever manages tools may know about one that the agent does not see.
+    /// What a caller that manages tools may learn about a tool that the agent does not see.
     async fn explain_tool(
         &self,
         caller: &Caller,
@@ -218,7 +216,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// What only the admission decides.
+    /// Limits that only the admission checks.
     fn explain_limits(&self, call: &Call, candidate: &Candidate, explanation: &mut ExplanationBuilder) {
         for grant in candidate
             .held_grant()

@@ -1,5 +1,5 @@
-//! Calls that somebody else carries out: a coding agent asks, before it uses one of its own tools, whether it may. They
-//! run through the same pipeline as every other call, into the same log; only that nothing is executed here.
+//! Client-executed calls: before a coding agent uses one of its own tools, it asks whether it may. These calls pass the
+//! same pipeline and the same log as every other call, but nothing is executed here.
 
 use std::sync::Arc;
 
@@ -19,31 +19,27 @@ use crate::catalog::Tool;
 use crate::identify::Caller;
 use crate::refusal::{Code, Refusal};
 
-/// A call that a client is about to make itself.
+/// A call that a client is about to execute itself.
 pub struct ExternalCall {
     /// Its tool is the program and the program's tool, as in `claude-code.Bash`.
     pub request: CallRequest,
-    /// What kind of a call it is.
     pub category: Category,
-    /// Whether the client can make the call with changed arguments.
+    /// Whether the client can execute the call with modified arguments.
     pub takes_changes: bool,
 }
 
-/// That the call may be made, and why.
+/// The permission to execute the call, and what it is based on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExternalPermit {
-    /// The record of it.
     pub invocation: InvocationId,
-    /// The answer that it rests on.
     pub approval: Option<ApprovalId>,
-    /// The standing approvals that it rests on.
     pub standing: Vec<StandingApprovalId>,
-    /// The arguments to make it with, where guardians changed them.
+    /// The arguments to use, if guardians modified them.
     pub arguments: Option<Value>,
 }
 
 impl Hooks {
-    /// Whether a call may be made; waits for a person where it must.
+    /// Decides whether a call may be executed; waits for an approver if required.
     pub async fn ask(&self, caller: Caller, asked: ExternalCall) -> Result<ExternalPermit, Denial> {
         let denied = Denial::unrecorded;
         let ExternalCall { request, category, takes_changes } = asked;
@@ -74,7 +70,7 @@ impl Hooks {
 }
 
 impl Hooks {
-    /// What is approved for a tool that only a client has must not cover one of the gate's own of the same name.
+    /// An approval for a tool that only a client has must not cover a tool of the gate with the same name.
     async fn require_foreign(&self, caller: &Caller, tool: &Tool) -> Result<(), Refusal> {
         if !self.governs(caller.tenant(), tool.qualified_name(), false).await? {
             return Ok(());
@@ -84,7 +80,7 @@ impl Hooks {
     }
 }
 
-/// A tool that only whoever asks knows.
+/// A tool that only the client knows.
 pub(super) fn external_tool(named: &str, category: Category) -> Result<Tool, Refusal> {
     let wrong = || {
         let reason = "`tool` must be a program and its tool, as in claude-code.Bash";

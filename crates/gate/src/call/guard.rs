@@ -19,16 +19,16 @@ use crate::refusal::{Code, Refusal};
 #[cfg(test)]
 mod tests;
 
-/// A call that the guardians let pass as this action, with its final parameters.
+/// A call that the guardians allow as this action, with its final parameters.
 pub(super) struct Guarded {
     alternative: Alternative,
-    /// What the guardians made of the parameters, where they changed them.
+    /// The parameters as modified by guardians, if they were.
     modified: Option<Value>,
     asks: Vec<Ask>,
     judged: Judged,
 }
 
-/// What the guardians said, and by which policies.
+/// What the guardians decided, and by which policies.
 #[derive(Clone, Default)]
 pub(super) struct Judged {
     pub(super) decision: Option<Box<HookDecision>>,
@@ -40,12 +40,12 @@ impl Guarded {
         &self.asks
     }
 
-    /// One of the grants that it may be made through; what is decided for it holds for the others.
+    /// One of the grants that the call may use; a decision for it holds for the others.
     pub(super) fn eligible(&self) -> &EligibleGrant {
         &self.alternative.first
     }
 
-    /// All of them, in the order of preference.
+    /// In order of preference.
     pub(super) fn eligible_grants(&self) -> impl Iterator<Item = &EligibleGrant> {
         self.alternative.eligible_grants()
     }
@@ -60,7 +60,7 @@ impl Guarded {
 }
 
 impl Pipeline {
-    /// Asks the guardians about one of the actions that the call may come to. Their verdict is for this one only.
+    /// Consults the guardians about one of the possible actions of the call. Their verdict is for this action only.
     pub(super) async fn guard(
         &self,
         call: &Call,
@@ -98,9 +98,9 @@ impl Pipeline {
             Verdict::Pass { content, asks } => (content, asks),
         };
         if content.is_some() && !call.takes_changes {
-            // It would be made as it was asked about, whatever is said here.
-            let reason = "policies or guardians let this call pass only with changed arguments, and whoever asks cannot \
-                          change them";
+            // The client would execute the call as requested, whatever the gate modifies.
+            let reason = "policies or guardians allow this call only with modified arguments, and the caller cannot \
+                modify them";
             return Err(Refusal::new(Code::GuardianDenied, reason));
         }
         let judged = Judged { decision, basis };
@@ -110,8 +110,8 @@ impl Pipeline {
                 let parameters = Value::Object(arguments.into_owned());
                 let candidates = alternative.into_eligible_grants().map(|eligible| eligible.candidate).collect();
                 let mut changed = constrain_all(call, candidates, &parameters)?.into_alternatives().into_iter();
-                // INVARIANT: the same definition and credential before and after, so it is one action still.
-                let lost = || Refusal::new(Code::Internal, "a call lost its action at its guardians");
+                // INVARIANT: definition and credential are the same as before, so it is still one action.
+                let lost = || Refusal::new(Code::Internal, "a call has no action after its consultation");
                 let alternative = changed.next().ok_or_else(lost)?;
                 Ok(Guarded { alternative, modified: Some(parameters), asks, judged })
             }
@@ -119,12 +119,16 @@ impl Pipeline {
                 let modified = Some(json!({"content": changed.to_json()}));
                 Ok(Guarded { alternative, modified, asks, judged })
             }
-            Some(_) => Err(Refusal::new(Code::Internal, "a guardian made something else of the arguments of a call")),
+            Some(_) => Err(Refusal::new(
+                Code::Internal,
+                "a guardian replaced the arguments of a call by other \
+                content",
+            )),
         }
     }
 
-    /// The policies by which nobody has a say in the call. What another runtime asks about is always judged: its
-    /// decision is recorded.
+    /// The basis of the policies if neither rules nor guardians apply to the call. Hook requests of other runtimes are
+    /// always evaluated: their decision is recorded.
     async fn unconcerned(
         &self,
         call: &Call,
@@ -142,7 +146,7 @@ impl Pipeline {
         let nothing = Map::new();
         let arguments = call.parameters.as_object().unwrap_or(&nothing);
         let content = match &call.asked {
-            // What is not about a tool is shown as what it is.
+            // An event that is not about a tool is shown as it is.
             Some(asked) if asked.hook != Hook::ToolCallRequest => asked.content.clone(),
             _ => Content::Arguments(Cow::Borrowed(arguments)),
         };
@@ -163,7 +167,7 @@ impl Pipeline {
 }
 
 impl Call {
-    /// Whom and what an event of this call is about.
+    /// The principals and objects of an event of this call.
     pub(super) fn subject<'a>(&'a self, candidate: &'a Candidate, hook: Hook) -> Subject<'a> {
         let (tool, asked) = (&candidate.tool, self.asked.as_deref());
         let about_tool = matches!(hook, Hook::ToolCallRequest | Hook::ToolCallResult);
@@ -182,7 +186,7 @@ impl Call {
         }
     }
 
-    /// What guardians are asked about. The time is that of the evaluation: a call may have waited for days.
+    /// The event for guardians. Its time is that of the evaluation: a call may have waited for days.
     pub(super) fn event<'a>(
         &'a self,
         candidate: &'a Candidate,
@@ -218,7 +222,7 @@ impl Call {
         }
     }
 
-    /// The same with all that the gate knows.
+    /// The same with everything that the gate knows.
     pub(super) fn hooked<'a>(
         &'a self,
         candidate: &'a Candidate,
@@ -246,7 +250,7 @@ impl Call {
         }
     }
 
-    /// Whose earlier calls count as having led to this one.
+    /// Whose earlier calls count as leading to this one.
     pub(super) fn mark_scope(&self) -> MarkScope {
         let session = match &self.approval_session {
             Some(session) if session.owner != self.agent => session.name.as_str().to_owned(),
@@ -256,7 +260,7 @@ impl Call {
     }
 }
 
-/// How a guardian's no is told to whoever called.
+/// A guardian's denial as a refusal for the caller.
 pub(super) fn refusal_of(denial: Denial) -> Refusal {
     let Denial { cause, reason, policy } = denial;
     let refusal = match cause {

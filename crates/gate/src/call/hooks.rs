@@ -1,6 +1,6 @@
-//! The questions of other agents' runtimes: at each point of an agent's loop they ask whether it may go on. What is about
-//! a tool runs through the pipeline of every call, up to the point where somebody else carries it out; the rest is judged and
-//! written down.
+//! Hook requests of other agents' runtimes: at each point of an agent's loop they ask whether it may continue. Requests
+//! about a tool run through the call pipeline, up to the point where the runtime executes the tool; the others are
+//! evaluated and recorded.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -37,10 +37,10 @@ mod question;
 mod record;
 mod tools;
 
-/// What stands for the service of what is no tool.
+/// The service name for events that are not about a tool.
 const HOOKS: &str = "hook";
 
-/// Answers the questions of other runtimes.
+/// Decides the hook requests of other runtimes.
 pub struct Hooks {
     held_grants: Arc<dyn GrantLookup>,
     credentials: Arc<dyn Credentials>,
@@ -72,8 +72,8 @@ impl Hooks {
         }
     }
 
-    /// Answers a runtime. Whatever can be decided is decided; a refusal means that there is no decision, because nothing
-    /// could be written down.
+    /// Decides a hook request. Everything that can be decided is; a refusal means that there is no decision, because
+    /// nothing could be recorded.
     pub async fn decide_hook(&self, caller: Caller, question: HookQuestion) -> Result<HookResponse, Refusal> {
         if let Err(refusal) = caller.require_acting_for(&question.agent).and(caller.require(Permission::InvokeTools)) {
             return self.refuse_question(&caller, &question, &refusal).await;
@@ -84,10 +84,10 @@ impl Hooks {
         }
     }
 
-    /// A tool is about to be called by the runtime that asks.
+    /// The calling runtime is about to call a tool.
     async fn decide_tool_call(&self, caller: Caller, question: HookQuestion) -> Result<HookResponse, Refusal> {
         let Content::Arguments(arguments) = &question.event.content else {
-            return Err(Refusal::new(Code::Internal, "a call of a tool came without arguments"));
+            return Err(Refusal::new(Code::Internal, "a tool call has no arguments"));
         };
         let name = question.event.tool.clone().unwrap_or_default();
         let named = match self.asked_tool(&caller, &question, &name).await {
@@ -104,7 +104,7 @@ impl Hooks {
         Ok(response)
     }
 
-    /// Anything else: judged, and written down before it is answered. Only what an approver must answer becomes a call.
+    /// Any other event: evaluated, and recorded before the response. It becomes a call only if it needs an approver.
     async fn decide_event(&self, caller: Caller, question: HookQuestion) -> Result<HookResponse, Refusal> {
         if let Err(refusal) = self.check_message(&caller, &question).await {
             return self.refuse_question(&caller, &question, &refusal).await;
@@ -138,7 +138,7 @@ impl Hooks {
         Ok(response)
     }
 
-    /// A message of MCP that calls a tool of this gate must be one that the agent could send here: everything is checked
+    /// An MCP message that calls a tool of this gate must be one that the agent could send here: everything is checked
     /// but the rate, which counts calls.
     async fn check_message(&self, caller: &Caller, question: &HookQuestion) -> Result<(), Refusal> {
         let event = &question.event;
@@ -147,7 +147,7 @@ impl Hooks {
         else {
             return Ok(());
         };
-        // A name without a service is one of the server's own.
+        // A name without a service belongs to the MCP server.
         if !self.governs(caller.tenant(), named, false).await? {
             return Ok(());
         }
@@ -194,21 +194,21 @@ impl Hooks {
             run: run.as_ref(),
             marks: mark_scope(caller, question),
             address: question.address,
-            // Nothing is admitted that would be checked again.
+            // No admission follows that would check again.
             freshness: Freshness::Newest,
             secrets: Some(&[]),
         };
         self.guardian.judge(&hooked).await
     }
 
-    /// Says no to a question that nobody is asked about, and writes it down.
+    /// Denies a hook request without consulting anyone, and records it.
     async fn refuse_question(
         &self,
         caller: &Caller,
         question: &HookQuestion,
         refusal: &Refusal,
     ) -> Result<HookResponse, Refusal> {
-        // Whoever may not speak for another is written down as itself.
+        // A caller that may not act for another agent is recorded as itself.
         let speaks = caller.require_acting_for(&question.agent).is_ok();
         let agent = if speaks { question.agent.clone() } else { caller.id().clone() };
         self.record_question(caller, agent, question, Box::new(decision_on(question, Some(refusal)))).await?;
@@ -228,7 +228,7 @@ impl Hooks {
     }
 }
 
-/// The execution that a question belongs to: the conversation.
+/// The run of a hook request: its conversation.
 fn run_of(event: &HookEvent<'_>) -> Option<RunId> {
     event.session.as_deref().and_then(|session| RunId::parse(session).ok())
 }

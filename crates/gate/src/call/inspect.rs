@@ -1,4 +1,4 @@
-//! Guardians on the result. Every form of the secret was taken out before it came here.
+//! Guardians on the result. Every form of the secret has been redacted before this stage.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::ports::ledger::{Freshness, RecordDecision, StoredResult};
 use crate::ports::source::{Execution, FailureKind, SourceFailure};
 use crate::refusal::{Code, Refusal};
 
-/// The call whose result is looked at.
+/// The call whose result is inspected.
 #[derive(Clone, Copy)]
 struct Seen<'a> {
     call: &'a Call,
@@ -29,14 +29,14 @@ pub(super) struct Inspected {
     pub(super) result: Option<Value>,
     pub(super) truncated: bool,
     pub(super) error: Option<CallError>,
-    /// Whether the service certainly saw nothing.
+    /// Whether the service certainly received nothing.
     pub(super) never_sent: bool,
-    /// What guardians said about the result.
+    /// The guardians' decision about the result.
     pub(super) decision: Option<Box<HookDecision>>,
 }
 
 impl Pipeline {
-    /// Lets the guardian see the result before the caller does.
+    /// Lets the guardian inspect the result before the caller gets it.
     pub(super) async fn inspect(&self, admitted: &Admitted, execution: Execution) -> Inspected {
         let (mut inspected, result) = match execution {
             Ok(answer) => {
@@ -67,7 +67,7 @@ impl Pipeline {
             inspected.result = Some(result);
             return inspected;
         }
-        // Where there are policies, the newest count: nobody looks at a result again.
+        // With policies, the newest count: a result is not inspected again.
         let freshness = if admitted.is_judged_by_policies() { Freshness::Newest } else { Freshness::Recent };
         let seen = Seen { call: admitted.call(), candidate: admitted.candidate(), parameters: admitted.parameters() };
         let (message, of_message) = self.inspect_message(seen.call, seen.candidate, &result, freshness).await;
@@ -85,7 +85,7 @@ impl Pipeline {
         inspected
     }
 
-    /// The stored result of an earlier call, as the guardians let it pass now.
+    /// The stored result of an earlier call, as the guardians allow it now.
     pub(super) async fn replay(
         &self,
         call: &Call,
@@ -113,7 +113,7 @@ impl Pipeline {
         Ok(answer)
     }
 
-    /// What the guardians make of a result, or why it is withheld.
+    /// The result as modified by guardians, or why it is withheld.
     async fn inspect_result(
         &self,
         seen: &Seen<'_>,
@@ -126,12 +126,12 @@ impl Pipeline {
         match self.guardian.unconcerned(call.caller.tenant(), &subject, freshness).await {
             Ok(Some(_)) => return (Ok(result), None),
             Ok(None) => {}
-            // No guardian could be asked: what none has seen is not passed on.
+            // No guardian could be consulted: a result that none has inspected is withheld.
             Err(refusal) => return (Err(refusal), None),
         }
         let content = Content::Result { value: Cow::Borrowed(&result), is_error };
         let event = call.event(candidate, Hook::ToolCallResult, content, self.clock.now());
-        // Every form of the secret was redacted before the result came here.
+        // Every form of the secret was redacted before this stage.
         let hooked = call.hooked(candidate, &event, freshness, Some(&[]));
         let judged = self.guardian.judge(&Hooked { arguments: parameters.as_object(), ..hooked }).await;
         let Ruling { verdict, decision, .. } = match judged {
@@ -140,13 +140,13 @@ impl Pipeline {
         };
         let passed = match verdict {
             Verdict::Pass { asks, .. } if !asks.is_empty() => {
-                let reason = "a rule asks for a person's approval of the result, and nobody can be asked any more";
+                let reason = "a rule requires a person's approval of the result, and it is too late to request one";
                 Err(Refusal::new(Code::GuardianDenied, reason))
             }
             Verdict::Pass { content: None, .. } => Ok(result),
             Verdict::Pass { content: Some(content), .. } => match *content {
                 Content::Result { value, .. } => Ok(value.into_owned()),
-                _ => Err(Refusal::new(Code::Internal, "a guardian made something else of the result of a call")),
+                _ => Err(Refusal::new(Code::Internal, "a guardian replaced the result of a call by other content")),
             },
             Verdict::Deny(denial) => Err(guard::refusal_of(denial)),
         };

@@ -1,4 +1,4 @@
-//! What the stages of a call work with.
+//! The dependencies of the stages.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use tokio_util::task::TaskTracker;
 use toolgate_model::id::ProcessId;
 
 use super::detached::Runs;
+use super::detached::pickup::Pickups;
 use super::refused::RefusedCalls;
 use super::renewals::Renewals;
 use super::stored::StoredResults;
@@ -52,9 +53,10 @@ pub struct Pipeline {
     pub(super) settings: Arc<Settings>,
     pub(super) process: ProcessId,
     pub(super) detached_runs: Runs,
+    pub(super) pickups: Pickups,
     pub(super) renewals: Renewals,
     pub(super) turns: Turns,
-    /// The calls that have begun and not ended, so that the program does not end in the middle of one.
+    /// Calls that have started and not ended: shutdown waits for them.
     pub(super) in_flight: TaskTracker,
     /// Those of them that are admitted and not settled, for metrics.
     pub(super) admitted: TaskTracker,
@@ -87,6 +89,7 @@ impl Pipeline {
             ids: Arc::clone(&shared.ids),
             process: ports.process,
             detached_runs: shared.detached_runs.clone(),
+            pickups: Pickups::default(),
             renewals: Renewals::default(),
             turns: Turns::default(),
             in_flight: TaskTracker::new(),
@@ -103,7 +106,7 @@ impl Pipeline {
         self.approver.close().await;
     }
 
-    /// How many calls this process has admitted and not settled.
+    /// The number of calls that this process has admitted and not settled.
     pub fn in_flight(&self) -> usize {
         self.admitted.len()
     }
@@ -114,7 +117,7 @@ impl Pipeline {
         self.in_flight.wait().await;
     }
 
-    /// The audit context of what happens to a call, whatever becomes of its caller meanwhile.
+    /// The audit context of a call, whatever happens to its caller in the meantime.
     pub(super) fn audit(&self, caller: &Caller) -> AuditContext {
         caller.audit(self.clock.now())
     }

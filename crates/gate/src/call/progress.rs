@@ -5,19 +5,18 @@ use toolgate_model::approval::Approval;
 use toolgate_model::guard::PolicyRef;
 use toolgate_model::id::{InvocationId, StandingApprovalId};
 
-/// Is told how far a call has come.
+/// Receives the progress of a call.
 pub type Observer = tokio::sync::mpsc::UnboundedSender<Progress>;
 
-/// How far a call has come.
 #[derive(Debug, Clone)]
 pub enum Progress {
-    /// It waits for a person.
+    /// It waits for an approver.
     Asked(Box<Approval>),
-    /// Earlier answers cover it.
+    /// Standing approvals cover it.
     Covered(Vec<StandingApprovalId>),
-    /// Guardians changed it.
+    /// Guardians modified it.
     Modified(Box<Modified>),
-    /// It is about to be carried out.
+    /// It is about to be executed.
     Admitted(InvocationId),
     /// The server that carries it out says how far it is.
     Upstream(Box<UpstreamProgress>),
@@ -33,13 +32,11 @@ pub struct UpstreamProgress {
     pub message: Option<String>,
 }
 
-/// What guardians made of a call.
+/// A modification by guardians.
 #[derive(Debug, Clone)]
 pub struct Modified {
-    /// Its parameters now.
+    /// The modified parameters.
     pub parameters: Value,
-    /// Why.
     pub reason: Option<String>,
-    /// The rule behind it.
     pub policy: Option<PolicyRef>,
 }

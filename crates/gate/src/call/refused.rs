@@ -1,6 +1,6 @@
-//! Refused calls count against the principal that makes them. A refusal costs the caller nothing else: no rate of a
-//! grant, no call of a service. Without a limit of its own it could be repeated to find something out. And what it costs the
-//! ledger is bounded: beyond so many a second, refusals are counted and recorded in sum.
+//! Refused calls count against their principal. A refusal costs the caller nothing else: no rate of a grant, no call of
+//! a service. Without its own limit it could be repeated to probe the gate. Its cost for the ledger is bounded too:
+//! beyond a rate, refusals are counted and recorded in one event.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::refusal::{Code, Kind, Refusal};
 
 /// How many calls of a principal are refused before it must wait.
 const BURST: i64 = 2_000;
-/// How long until one of them is forgiven.
+/// The time after which one of them is forgiven.
 const FORGIVE: Duration = Duration::from_secs(1);
 
-/// How many of them are recorded one by one in a second where nothing else is said.
+/// The default number of refusals per second that are recorded individually.
 pub(crate) const REFUSALS_PER_SECOND: u32 = 10;
-/// For how many seconds' worth of them that is done at once.
+/// The burst of individually recorded refusals, in seconds' worth.
 const RECORDED_BURST: u32 = 10;
 
 type OfPrincipal = Mutex<Penalties<(TenantId, PrincipalId)>>;
@@ -31,7 +31,6 @@ pub(crate) struct RefusedCalls {
 }
 
 impl RefusedCalls {
-    /// With so many recorded one by one in a second.
     pub(crate) fn new(recorded_per_second: u32) -> Self {
         let recorded = recorded_per_second.max(1);
         let forgive = Duration::from_secs(1) / recorded;
@@ -41,9 +40,9 @@ impl RefusedCalls {
         }
     }
 
-    /// Whether this refusal is recorded by itself, and not in sum with others.
+    /// Whether this refusal is recorded individually, and not in a summary.
     ///
-    /// INVARIANT: one that the ledger or a fault of the gate is the reason of always is, since the call may have been
+    /// INVARIANT: a refusal caused by the ledger or by an internal error always is, since the call may have been
     /// admitted after all, and only the record can tell.
     pub(super) fn is_recorded(&self, caller: &Caller, refusal: &Refusal, now: Timestamp) -> bool {
         if refusal.code() == Code::LedgerUnavailable || refusal.code().kind() == Kind::Internal {
@@ -57,8 +56,7 @@ impl RefusedCalls {
         true
     }
 
-    /// Refuses to detach a call of a caller whose refusals are recorded in sum: a detached call that is refused has a record of
-    /// its own.
+    /// Refuses to detach a call of a caller whose refusals are summarized: a refused detached call has its own record.
     pub(super) fn check_recorded(&self, caller: &Caller, now: Timestamp) -> Result<(), Refusal> {
         let Some(seconds) = locked(&self.recorded).wait(&holder(caller), now) else { return Ok(()) };
         let reason = format!("too many calls of {} were refused; detach none for {seconds} seconds", caller.id());
@@ -72,7 +70,7 @@ impl RefusedCalls {
         Err(Refusal::new(Code::TooManyAttempts, reason).with("retry_after_seconds", seconds))
     }
 
-    /// Counts a refusal. One for too many calls says nothing about what was in the call.
+    /// Counts a refusal. A refusal for too many calls does not count.
     pub(super) fn count(&self, caller: &Caller, refusal: &Refusal, now: Timestamp) {
         if refusal.code().kind() != Kind::TooMany {
             locked(&self.refused).add(&holder(caller), now);

@@ -1,4 +1,4 @@
-//! What telemetry is told of a call when it has finished.
+//! Reports finished calls to telemetry.
 
 use toolgate_model::id::InvocationId;
 use toolgate_model::principal::TenantId;
@@ -12,7 +12,6 @@ use crate::request_context::RequestContext;
 #[cfg(test)]
 mod tests;
 
-/// How a call ended, with its code and the stage that refused it.
 struct End<'a> {
     outcome: FinishedAs,
     code: Option<&'a str>,
@@ -76,7 +75,7 @@ impl Pipeline {
         });
     }
 
-    /// Reports a call that broke off inside the gate. What it was about is lost with its task.
+    /// Reports a call that failed inside the gate. Its details are lost with its task.
     pub(super) fn report_broken(&self, tenant: &TenantId, id: InvocationId, denial: &Denial) {
         let end = End::refused(denial);
         self.telemetry.call_finished(&FinishedCall {
@@ -90,7 +89,7 @@ impl Pipeline {
             outcome: end.outcome,
             code: end.code,
             stage: end.stage,
-            // A fault of the gate, which is worth a line whatever stays of the call.
+            // An internal error is worth a log line, whatever is recorded of the call.
             is_recorded: true,
             times: None,
         });

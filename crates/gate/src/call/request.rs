@@ -1,4 +1,4 @@
-//! A call as it comes in, and as the stages hand it on.
+//! A call as it is received, and as the stages pass it on.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,41 +33,37 @@ use crate::request_context::{RequestContext, RequestId};
 pub struct CallRequest {
     /// The tool, as the caller names it: `service.tool`, or a scope that only one tool has.
     pub tool: String,
-    /// The version of the service's definition; `None` is what the credential says, or the newest.
+    /// The version of the service's definition; `None` selects the version of the credential, or the newest.
     pub version: Option<ServiceVersion>,
-    /// The grant to use; `None` lets the gate pick.
+    /// `None` lets the gate select one.
     pub grant: Option<GrantId>,
-    /// For whom; `None` is the caller itself.
+    /// `None` is the caller itself.
     pub agent: Option<PrincipalId>,
-    /// The parameters.
     pub parameters: Map<String, Value>,
-    /// The caller's name for this call.
     pub idempotency_key: Option<IdempotencyKey>,
     /// The intent, plan and task that it belongs to.
     pub context: GrantContext,
-    /// The execution that it belongs to; `None` is one of its own.
+    /// `None` starts a new run.
     pub run: Option<RunId>,
-    /// The multi-step use of a tool that it is part of.
+    /// The tool session that it belongs to.
     pub session: Option<SessionId>,
-    /// The conversation that it belongs to, and the directory that this works in.
+    /// The conversation that it belongs to, and its working directory.
     pub approval_session: Option<(SessionName, Option<Workspace>)>,
-    /// How long it waits for a person, where its tool does not say; `None` is as its session or the gate says.
+    /// How long it waits for an approver if its tool does not say; `None` uses the value of its session or of the gate.
     pub approval_wait: Option<Duration>,
-    /// What the caller calls it.
+    /// The caller's name for the call.
     pub label: Option<CallLabel>,
-    /// Who is told how far it has come.
     pub observer: Option<Observer>,
-    /// Why the agent makes it, in its own words: for policies and guardians.
+    /// Why the agent makes the call, in its own words: for policies and guardians.
     pub reasoning: Option<String>,
-    /// Whether the caller still waits, where the transport knows: then it runs the call in a task that outlives the
-    /// connection. Otherwise the caller waits for as long as it awaits the outcome.
+    /// Whether the caller still waits, if the transport knows: then it runs the call in a task that outlives the
+    /// connection. Otherwise the caller waits as long as it awaits the outcome.
     pub presence: Option<Presence>,
-    /// From where it comes.
     pub address: IpAddr,
 }
 
 impl CallRequest {
-    /// A call of this tool that says nothing else about itself.
+    /// A call of this tool with defaults for everything else.
     pub fn new(tool: String, parameters: Map<String, Value>, address: IpAddr) -> Self {
         Self {
             tool,
@@ -90,26 +86,47 @@ impl CallRequest {
     }
 }
 
-/// What a transport says about a call beside its request.
+/// When a call that may be detached is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Detaching {
+    /// Where the operator, the tool or the agent says so.
+    #[default]
+    WhereConfigured,
+    /// Whenever it would wait for an approver.
+    Always,
+    /// The same, and whoever makes the same call again gets what came of it.
+    ToBePickedUp,
+}
+
+/// What a transport sets for a call besides its request.
 pub(super) struct CallOptions {
     pub(super) tool: Option<Arc<Tool>>,
     pub(super) asked: Option<Arc<AskedHook>>,
     pub(super) takes_changes: bool,
     /// Whether it waits for an approver's decision. Otherwise it is refused with the approval, which stays open.
     pub(super) waits: bool,
-    /// The approvals that were asked for when the same call was run before.
+    /// The approvals that were requested in an earlier run of the same call.
     pub(super) answered: Vec<AskedApproval>,
-    /// Whether it becomes detached where it would wait for an approver.
+    /// Whether it is detached instead of waiting for an approver.
     pub(super) may_detach: bool,
+    pub(super) detaching: Detaching,
 }
 
 impl Default for CallOptions {
     fn default() -> Self {
-        Self { tool: None, asked: None, takes_changes: true, waits: true, answered: Vec::new(), may_detach: false }
+        Self {
+            tool: None,
+            asked: None,
+            takes_changes: true,
+            waits: true,
+            answered: Vec::new(),
+            may_detach: false,
+            detaching: Detaching::default(),
+        }
     }
 }
 
-/// A call on its way.
+/// A call in the pipeline.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) id: InvocationId,
@@ -129,30 +146,29 @@ pub(crate) struct Call {
     pub(crate) label: Option<CallLabel>,
     pub(crate) observer: Option<Observer>,
     pub(crate) reasoning: Option<String>,
-    /// Whether whoever asks can take changed parameters.
+    /// Whether the client can take modified parameters.
     pub(crate) takes_changes: bool,
     /// Whether it waits for an approver's decision.
     pub(crate) waits: bool,
-    /// The approvals that were asked for when the same call was run before.
+    /// The approvals that were requested in an earlier run of the same call.
     pub(crate) answered: Vec<AskedApproval>,
     /// Whether it waits in the ledger and not on a connection.
     pub(crate) detached: bool,
-    /// Whether it becomes detached where it would wait for an approver.
+    /// Whether it is detached instead of waiting for an approver.
     pub(crate) may_detach: bool,
-    /// The question of another agent's runtime that it stands for.
+    pub(crate) detaching: Detaching,
+    /// The hook request that it stands for.
     pub(crate) asked: Option<Arc<AskedHook>>,
-    /// A tool that is not in any catalog: that of a conformance endpoint, or a client-executed one.
+    /// A tool that is in no catalog: that of a conformance endpoint, or a client-executed one.
     pub(crate) uncataloged_tool: Option<Arc<Tool>>,
-    /// Whether the caller still waits for the response.
     pub(crate) presence: Presence,
     pub(crate) address: IpAddr,
     pub(crate) arrived: Timestamp,
-    /// The request that it came with.
     pub(crate) request: Option<RequestId>,
     pub(crate) traced: Option<Box<TracedCall>>,
 }
 
-/// A question of another agent's runtime, as far as only guardians need to know of it.
+/// The parts of a hook request that only guardians need.
 #[derive(Debug)]
 pub(crate) struct AskedHook {
     pub(crate) hook: Hook,
@@ -160,21 +176,21 @@ pub(crate) struct AskedHook {
     pub(crate) ids: TraceIds,
     pub(crate) user: Option<String>,
     pub(crate) method: Option<String>,
-    /// What the tool is to the gate.
+    /// The relation of the tool to the gate.
     pub(crate) standing: ToolStanding,
-    /// What whoever asks calls the tool.
+    /// The tool's name in the hook request.
     pub(crate) tool: Option<String>,
     pub(crate) content: Content<'static>,
 }
 
-/// What a tool that another runtime asks about is to the gate.
+/// The relation of a tool in a hook request to the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolStanding {
-    /// One of its own: the agent must have what it needs to call it here.
+    /// A tool of the gate: the agent must have the grants and scopes to call it here.
     Governed,
-    /// One that only the runtime knows, judged by policies and guardians.
+    /// A tool that only the runtime knows, decided by policies and guardians.
     Foreign,
-    /// The same, and an approver must agree to every call.
+    /// The same, and every call needs an approval.
     ForeignAsks,
 }
 
@@ -185,11 +201,11 @@ impl ToolStanding {
 }
 
 impl Pipeline {
-    /// Makes a call of a request, and says whether its caller may make it at all.
+    /// Creates a call from a request, and decides whether its caller may call at all.
     pub(super) fn begin(&self, caller: Caller, request: CallRequest) -> Result<(Call, Result<(), Refusal>), Refusal> {
         let arrived = self.clock.now();
         if request.approval_wait.is_some_and(|wait| wait.is_zero() || wait > MAX_WAIT) {
-            let reason = format!("an approval can be waited for from 1 to {} seconds", MAX_WAIT.as_secs());
+            let reason = format!("the wait for an approval must be from 1 to {} seconds", MAX_WAIT.as_secs());
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "ttl_seconds"));
         }
         let agent = request.agent.unwrap_or_else(|| caller.id().clone());
@@ -203,7 +219,7 @@ impl Pipeline {
         };
         let call = Call {
             id,
-            // Whoever may not speak for another is written down as itself.
+            // A caller that may not act for another agent is recorded as itself.
             agent: if permitted.is_ok() { agent } else { caller.id().clone() },
             caller,
             tool: request.tool,
@@ -229,6 +245,7 @@ impl Pipeline {
             answered: Vec::new(),
             detached: false,
             may_detach: false,
+            detaching: Detaching::default(),
             asked: None,
             presence: Presence::default(),
             address: request.address,
@@ -240,7 +257,7 @@ impl Pipeline {
     }
 }
 
-/// Whether somebody may call anything at all, for this agent.
+/// Whether the caller may call tools at all, for this agent.
 pub(super) fn require_permitted(caller: &Caller, agent: &PrincipalId) -> Result<(), Refusal> {
     caller.require_acting_for(agent)?;
     caller.require(Permission::InvokeTools)
@@ -260,7 +277,7 @@ impl Call {
         }
     }
 
-    /// A call whose caller is gone before the admission is not made: nobody would learn of its result.
+    /// A call whose caller disconnects before the admission is not made: nobody would receive its result.
     pub(super) fn require_present(&self) -> Result<(), Refusal> {
         if self.presence.is_gone() {
             let reason = "the caller disconnected before the call was admitted; nothing was run";
@@ -269,10 +286,10 @@ impl Call {
         Ok(())
     }
 
-    /// Tells whoever wants to know how far it has come.
+    /// Notifies the observer, if there is one.
     pub(super) fn notify(&self, progress: impl FnOnce() -> Progress) {
         if let Some(observer) = &self.observer {
-            // Whoever does not listen any more does not want to know.
+            // A dropped receiver is not an error.
             let _ = observer.send(progress());
         }
     }

@@ -1,5 +1,5 @@
-//! Which tool: the name that the caller wrote, among the tools of the services that the agent holds grants for. What it
-//! holds no grant for does not exist for it.
+//! Resolves the tool that the caller named, among the tools of the services that the agent holds grants for. Tools
+//! without a grant do not exist for it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use toolgate_model::id::GrantId;
 use toolgate_model::principal::Principal;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ServiceVersion, ToolName};
+use toolgate_model::tool_alias::{self, Meaning, ToolAlias};
 
 use super::authorize::require_standing;
 use super::eligible::{AuthorizedBy, Candidate};
@@ -21,16 +22,16 @@ use crate::refusal::{Code, Refusal};
 #[cfg(test)]
 mod tests;
 
-/// What stands before the name of a connector's tool in the catalog. A call may name it like that too.
+/// The prefix of a connector's tool in the catalog. A call may also use it.
 const CONNECTOR: &str = "connector:";
 
-/// A call whose tool was found, with every grant that might open it.
+/// A call whose tool was found, with every grant that might authorize it.
 pub(super) struct Resolved {
     candidates: Vec<Candidate>,
 }
 
 impl Resolved {
-    /// Any of the candidates: they are all for the same tool.
+    /// Any of the candidates: all are for the same tool.
     pub(super) fn first(&self) -> Option<Candidate> {
         self.candidates.first().cloned()
     }
@@ -66,19 +67,23 @@ impl Pipeline {
             false => named,
             true => unambiguous(held.iter().flat_map(|held_grant| looking.bare(held_grant)).collect()),
         };
+        let candidates = match candidates.is_empty() {
+            false => candidates,
+            true => looking.aliased(&held),
+        };
         let tools: BTreeSet<_> = candidates.iter().map(|found| (&found.tool.service, &found.tool.name)).collect();
         match tools.len() {
             0 => Err(self.explain_missing(call, &held, freshness).await?),
             1 => Ok(Resolved { candidates }),
             _ => {
                 let names: Vec<_> = tools.iter().map(|(service, tool)| service.with_tool(tool.as_str())).collect();
-                let reason = format!("`{}` names several tools; write one of {}", call.tool, names.join(", "));
+                let reason = format!("`{}` names several tools; use one of {}", call.tool, names.join(", "));
                 Err(Refusal::new(Code::ToolAmbiguous, reason).with("candidates", names))
             }
         }
     }
 
-    /// A tool that needs no grant: that of a conformance endpoint, or one that Toolgate has by itself, which is named by its id.
+    /// A tool that needs no grant: that of a conformance endpoint, or a built-in tool, which is named by its id.
     fn built_in(&self, call: &Call) -> Option<Arc<Tool>> {
         if let Some(tool) = &call.uncataloged_tool {
             return Some(Arc::clone(tool));
@@ -90,7 +95,7 @@ impl Pipeline {
         Some(Arc::clone(&named.tool))
     }
 
-    /// The grants to look at: the one that the call names, or all that the agent holds.
+    /// The grants to check: the one that the call names, or all that the agent holds.
     async fn held(&self, call: &Call, held_grants: &HeldGrants) -> Result<Vec<Arc<HeldGrant>>, Refusal> {
         let tenant = call.caller.tenant();
         let Some(grant) = call.grant else {
@@ -151,7 +156,7 @@ impl Pipeline {
             });
         }
         if freshness == Freshness::Newest {
-            // Perhaps it could be used once: saying so helps, and tells the agent nothing that it did not know.
+            // A grant that was usable once: saying so helps, and tells the agent nothing new.
             let now = self.clock.now();
             for held_grant in self.held_grants.ended_grants(call.caller.tenant(), &call.agent, now).await? {
                 let names_it = tool_part(call, &held_grant.credential.service)
@@ -177,12 +182,12 @@ struct ToolLookup<'a> {
 }
 
 impl<'a> ToolLookup<'a> {
-    /// `service.tool`, where the service is the one of this grant.
+    /// `service.tool`, with the service of this grant.
     fn qualified(&self, held_grant: &Arc<HeldGrant>) -> Option<Candidate> {
         self.named(held_grant, tool_part(self.call, &held_grant.credential.service)?)
     }
 
-    /// The tool of this name at the service of this grant.
+    /// The tool with this name at the service of this grant.
     fn named(&self, held_grant: &Arc<HeldGrant>, name: &str) -> Option<Candidate> {
         let registered = self.registered(held_grant).and_then(|service| service.tool(name)).map(Arc::clone);
         let tool = registered.or_else(|| unversioned(self.call, held_grant, name))?;
@@ -207,11 +212,36 @@ impl<'a> ToolLookup<'a> {
         unversioned(self.call, held_grant, wanted).map(|tool| self.candidate(held_grant, tool)).into_iter().collect()
     }
 
+    /// The tool of this alias at the services of these grants.
+    fn aliased(&self, held: &[Arc<HeldGrant>]) -> Vec<Candidate> {
+        match tool_alias::read(&self.call.tool) {
+            Some(Meaning::Tool(service, name)) => {
+                let of_service = held.iter().filter(|held_grant| held_grant.credential.service == service);
+                of_service.filter_map(|held_grant| self.named(held_grant, name.as_str())).collect()
+            }
+            Some(Meaning::Hashed) => held.iter().filter_map(|held_grant| self.hashed(held_grant)).collect(),
+            Some(Meaning::BuiltIn) | None => Vec::new(),
+        }
+    }
+
+    fn hashed(&self, held_grant: &Arc<HeldGrant>) -> Option<Candidate> {
+        let registered = self.registered(held_grant).into_iter().flat_map(|service| service.tools());
+        let mut registered = registered.filter(|tool| tool.alias().as_str() == self.call.tool);
+        let service = &held_grant.credential.service;
+        let implicit = || {
+            let mut names = held_grant.implicit.keys();
+            let name = names.find(|name| ToolAlias::of(service, name).as_str() == self.call.tool)?;
+            unversioned(self.call, held_grant, name.as_str())
+        };
+        let tool = registered.next().cloned().or_else(implicit)?;
+        Some(self.candidate(held_grant, tool))
+    }
+
     fn registered(&self, held_grant: &HeldGrant) -> Option<&'a Service> {
         self.catalog.service(&held_grant.credential.service, self.call.version.as_ref().or(pinned(held_grant)))
     }
 
-    /// A tool that only the credential defines rests on the registry as well: on its not defining the tool.
+    /// A tool that only a credential defines also depends on the registry, which must not define it.
     fn candidate(&self, held_grant: &Arc<HeldGrant>, tool: Arc<Tool>) -> Candidate {
         Candidate {
             authorized_by: AuthorizedBy::Grant(Arc::clone(held_grant)),
@@ -219,13 +249,13 @@ impl<'a> ToolLookup<'a> {
             generation: held_grant.generation,
             tool,
             registry: Some(self.catalog.revision),
-            // What another runtime asks about is executed there, never here.
+            // A hook request is executed by the other runtime, never here.
             client_executed: self.call.asked.is_some(),
         }
     }
 }
 
-/// The version of the service that the credential is for, where it says so.
+/// The version of the service that the credential names, if any.
 fn pinned(held_grant: &HeldGrant) -> Option<&ServiceVersion> {
     held_grant.connection.as_ref().ok().and_then(|connection| connection.service_version.as_ref())
 }
@@ -243,12 +273,12 @@ fn unambiguous(candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.into_iter().filter(held).collect()
 }
 
-/// A scope that the agent holds, and nothing says what calling it would mean.
+/// The agent holds the scope, but nothing defines the tool.
 fn undefined(call: &Call, held_grant: &HeldGrant) -> Refusal {
     let (tool, grant) = (&call.tool, held_grant.grant());
     if let Some(version) = &call.version {
         let reason =
-            format!("version `{version}` of its service has no tool `{tool}`; leave `version` out for another");
+            format!("version `{version}` of its service has no tool `{tool}`; omit `version` to use another version");
         return Refusal::new(Code::ToolNotFound, reason).with("grant_id", grant);
     }
     let reason = format!(
@@ -258,7 +288,7 @@ fn undefined(call: &Call, held_grant: &HeldGrant) -> Refusal {
     Refusal::new(Code::ToolNotExecutable, reason).with("grant_id", grant)
 }
 
-/// What the credential defines; that has no versions, so a call that names one does not mean it.
+/// The tool that the credential defines. It has no versions, so a call that names one does not mean it.
 fn unversioned(call: &Call, held_grant: &HeldGrant, name: &str) -> Option<Arc<Tool>> {
     if call.version.is_some() {
         return None;
@@ -268,7 +298,7 @@ fn unversioned(call: &Call, held_grant: &HeldGrant, name: &str) -> Option<Arc<To
     Some(Arc::new(Tool::implicit(held_grant.credential.service.clone(), name, Arc::clone(definition))))
 }
 
-/// What stands behind the service and its dot.
+/// The part after the service and its dot.
 pub(super) fn tool_part<'a>(call: &'a Call, service: &ServiceName) -> Option<&'a str> {
     let name = call.tool.strip_prefix(CONNECTOR).unwrap_or(&call.tool);
     name.strip_prefix(service.as_str())?.strip_prefix('.').filter(|rest| !rest.is_empty())

@@ -1,10 +1,11 @@
-//! Settlement: one atomic, durable step with the outcome, its cost and its event. Only then the answer leaves.
+//! Settlement: one atomic, durable step with the outcome, its cost and its event. Only then the response is sent.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_model::credential::ServiceName;
+use toolgate_model::descriptor::SourceKind;
 use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{InvocationError, InvocationStatus, cost_shape};
@@ -21,50 +22,47 @@ use crate::refusal::{Code, Refusal};
 #[cfg(test)]
 mod tests;
 
-/// What the caller is told about a call that was carried out; stored as it is where the call is detached.
+/// The result of an executed call; stored in this form if the call is detached.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallResult {
-    /// The record of the call.
     pub invocation: InvocationId,
-    /// The grant that was used.
     pub grant: Option<GrantId>,
-    /// The service.
     pub service: ServiceName,
-    /// The tool.
     pub tool: ToolName,
-    /// What came of it.
+    /// What backs the tool.
+    #[serde(default = "unrecorded_source")]
+    pub source: SourceKind,
     pub outcome: CallOutcome,
-    /// Whether this is the answer of an earlier call with the same idempotency key.
+    /// Whether this is the result of an earlier call with the same idempotency key.
     pub replayed: bool,
 }
 
-/// What came of a call; kept for whoever sends it again.
+/// Of calls that were stored before it was.
+fn unrecorded_source() -> SourceKind {
+    SourceKind::Connector
+}
+
+/// The outcome of a call, stored for repeated requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallOutcome {
     /// Success or error.
     pub status: InvocationStatus,
-    /// What the service said, with nothing of the secret in it.
+    /// The service's response, redacted.
     pub result: Option<Value>,
-    /// Whether it said more than is taken.
+    /// Whether the response exceeded the limit and was cut.
     pub truncated: bool,
-    /// Why it did not succeed.
     pub error: Option<CallError>,
-    /// What it cost, as the protocol shows it.
+    /// In the form of the protocol.
     pub cost: Value,
-    /// How long it took.
     pub duration_ms: u64,
-    /// When it was settled.
     pub timestamp: Timestamp,
 }
 
-/// Why an admitted call did not succeed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallError {
-    /// The stable code.
     pub code: String,
-    /// The sentence.
     pub message: String,
-    /// What helps a program.
+    /// Details for programs.
     pub details: Map<String, Value>,
 }
 
@@ -79,14 +77,15 @@ impl From<Refusal> for CallError {
 }
 
 impl CallResult {
-    /// The answer of an earlier call, for whoever sends it again.
+    /// The result of an earlier call, for a repeated request.
     pub(super) fn replayed(candidate: &Candidate, stored: &StoredResult) -> Result<Self, Refusal> {
-        let unreadable = |_| Refusal::new(Code::Internal, "the stored answer of this call cannot be read");
+        let unreadable = |_| Refusal::new(Code::Internal, "the stored result of this call cannot be read");
         Ok(Self {
             invocation: stored.invocation,
             grant: stored.grant,
             service: candidate.tool.service.clone(),
             tool: candidate.tool.name.clone(),
+            source: candidate.tool.source,
             outcome: serde_json::from_str(&stored.answer).map_err(unreadable)?,
             replayed: true,
         })
@@ -94,7 +93,7 @@ impl CallResult {
 }
 
 impl Pipeline {
-    /// Writes down what came of the call; without that there is no answer.
+    /// Records the outcome of the call; without that no result is returned.
     pub(super) async fn settle(
         &self,
         admitted: Admitted,
@@ -105,6 +104,7 @@ impl Pipeline {
         let duration_ms = admitted.call().milliseconds_until(audit.time);
         let grant = admitted.grant();
         let (service, tool) = (admitted.candidate().tool.service.clone(), admitted.tool().clone());
+        let source = admitted.candidate().tool.source;
         let detached = admitted.call().detached;
         let mut invocation = admitted.into_invocation();
         let status = if inspected.error.is_some() { InvocationStatus::Error } else { InvocationStatus::Success };
@@ -129,7 +129,7 @@ impl Pipeline {
             true => Some(serde_json::to_string(&outcome).map_err(|_| unwritable())?),
             false => None,
         };
-        // Where it is not kept, the key is: the call is not made a second time.
+        // If the result is not stored, its key is: the call is not made a second time.
         let answer = answer
             .filter(|answer| self.stored_results.keep(&invocation.tenant, &invocation.agent, answer.len(), audit.time));
         let returned = match &outcome.error {
@@ -142,7 +142,7 @@ impl Pipeline {
                 ToolReturned::error(&invocation, &error.code, sentence.to_owned(), took)
             }
         };
-        let caller_result = CallResult { invocation: id, grant, service, tool, outcome, replayed: false };
+        let caller_result = CallResult { invocation: id, grant, service, tool, source, outcome, replayed: false };
         let detached = match detached {
             true => Some(self.finish(&audit.tenant, id, &StoredOutcome::answered(&caller_result)).await),
             false => None,
@@ -162,5 +162,5 @@ impl Pipeline {
 }
 
 fn unwritable() -> Refusal {
-    Refusal::new(Code::Internal, "the answer cannot be written down")
+    Refusal::new(Code::Internal, "the result cannot be serialized")
 }

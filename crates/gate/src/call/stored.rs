@@ -1,5 +1,5 @@
-//! How much is kept of the results of calls with idempotency keys, for whoever sends such a call again. Each agent has a
-//! budget for a day, which is as long as they are kept; beyond it the key is kept and the result is not.
+//! Limits how much is stored of the results of calls with idempotency keys, for repeated requests. Each agent has a
+//! daily budget, and results are kept for a day; beyond the budget only the key is stored, and not the result.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,27 +7,26 @@ use std::sync::{Mutex, PoisonError};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-/// For how long results are kept, in milliseconds.
+/// How long results are kept, in milliseconds.
 const DAY: u64 = 24 * 3600 * 1000;
-/// What a key costs besides its result, in bytes.
+/// The cost of a key besides its result, in bytes.
 const KEY: u64 = 256;
-/// How many agents are remembered.
+/// The maximum number of tracked agents.
 const AGENTS: usize = 65_536;
 
-/// The budget of each agent, in the memory of this gate.
+/// The budget of each agent, in the memory of this process.
 pub(crate) struct StoredResults {
     most: u64,
-    /// When, for each agent, all of its budget will be free again.
+    /// When the whole budget of an agent is free again.
     until: Mutex<HashMap<(TenantId, PrincipalId), i64>>,
 }
 
 impl StoredResults {
-    /// With so many bytes for each agent.
     pub(crate) fn new(most: u64) -> Self {
         Self { most: most.max(1), until: Mutex::default() }
     }
 
-    /// Whether a result of this size is kept; then it counts.
+    /// Whether a result of this size is stored; if so, it is counted.
     pub(super) fn keep(&self, tenant: &TenantId, agent: &PrincipalId, bytes: usize, now: Timestamp) -> bool {
         let now = now.as_millis();
         let size = u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(KEY);

@@ -1,5 +1,5 @@
-//! Refused calls that are counted instead of recorded one by one. A refusal is returned once its count is durable; those
-//! that come meanwhile share one write, so that a flood of them takes one connection of the ledger and not all.
+//! Refused calls that are counted instead of recorded individually. A refusal is returned once its count is durable;
+//! concurrent ones share one write, so that a flood of refusals takes one connection of the ledger and not all.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,10 +12,10 @@ use crate::ports::clock::pause;
 use crate::ports::ledger::{Calls, DenialCount};
 use crate::refusal::{Code, Refusal};
 
-/// How long a write waits for more to come: whoever has so many calls refused may wait.
+/// How long a write waits for more: a caller with so many refused calls may wait.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// The counts that are on their way to the ledger.
+/// The counts on their way to the ledger.
 #[derive(Default)]
 pub(crate) struct Tally {
     gathering: Mutex<Option<Arc<Batch>>>,
@@ -31,7 +31,7 @@ struct Batch {
 }
 
 impl Tally {
-    /// Counts a refused call; answers when that is durable.
+    /// Counts a refused call; returns when the count is durable.
     pub(super) async fn count(
         &self,
         calls: &dyn Calls,
@@ -47,7 +47,7 @@ impl Tally {
             return outcome.clone();
         }
         pause(GATHER).await;
-        // INVARIANT: nobody else has written this batch, so it is the one that gathers.
+        // INVARIANT: no other task has written this batch, so it is the current one.
         *self.gathering() = None;
         let outcome = calls.count_denials(batch.taken()).await;
         batch.outcome.get_or_init(|| outcome).clone()

@@ -1,5 +1,5 @@
-//! A pipeline on ports in memory, for the tests beside the stages. Nothing here is durable, and a port that a stage should
-//! not use refuses.
+//! A pipeline on in-memory ports, for the unit tests of the stages. Nothing here is durable, and a port that a stage
+//! should not use refuses.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
@@ -19,6 +19,7 @@ use toolgate_model::time::Timestamp;
 
 use super::constrain::Constrained;
 use super::detached::Runs;
+use super::detached::pickup::Pickups;
 use super::eligible::Alternative;
 use super::guard::Guarded;
 use super::refused::RefusedCalls;
@@ -45,7 +46,6 @@ use self::world::{FixedSealer, FixedSource};
 mod memory;
 mod world;
 
-/// Where calls come from.
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A clock that stands still.
@@ -57,7 +57,7 @@ impl Clock for StillClock {
     }
 }
 
-/// A pipeline, with what its tests set and look at.
+/// A pipeline with the ports that tests set and read.
 pub(super) struct Bench {
     pub(super) memory: Arc<Memory>,
     pub(super) guardian: Arc<FixedGuardian>,
@@ -109,6 +109,7 @@ impl Bench {
             ids: Arc::new(Ids::default()),
             process: ProcessId::new(now(), [0; 10]),
             detached_runs: Runs::default(),
+            pickups: Pickups::default(),
             renewals: Renewals::default(),
             turns: Turns::default(),
             in_flight: tokio_util::task::TaskTracker::new(),
@@ -121,7 +122,7 @@ impl Bench {
         Self { memory, guardian, approver, telemetry, pipeline: Arc::new(pipeline) }
     }
 
-    /// With a grant on everything that a credential of `crm` can do.
+    /// With a grant on all scopes of a credential of `crm`.
     pub(super) fn with_grant() -> Self {
         let bench = Self::new();
         bench.grant(&credential("crm", 1), |_| {});
@@ -160,7 +161,6 @@ impl Bench {
         id
     }
 
-    /// A call of the agent.
     pub(super) fn call(&self, tool: &str, parameters: Value) -> Call {
         let Value::Object(parameters) = parameters else { panic!("parameters are an object") };
         self.begin(CallRequest::new(tool.to_owned(), parameters, HERE))
@@ -190,12 +190,10 @@ impl Bench {
     }
 }
 
-/// When everything happens.
 pub(super) fn now() -> Timestamp {
     Timestamp::from_millis(1_800_000_000_000).unwrap()
 }
 
-/// Who calls.
 pub(super) fn agent() -> PrincipalId {
     PrincipalId::parse("clerk").unwrap()
 }

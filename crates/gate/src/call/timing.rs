@@ -1,5 +1,5 @@
-//! How long the stages of a call took: an array of integers in the state of its run, filled from the monotonic clock. The
-//! metrics, the log line and the spans of a call are made from it when the call has finished.
+//! How long the stages of a call took: an array of integers in its run state, filled from the monotonic clock. The
+//! metrics, the log line and the spans of a call are built from it when the call has finished.
 
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ impl StageTimes {
         self.since = now;
     }
 
-    /// Awaits something, and adds the time to that of its kind.
+    /// Awaits a future and adds the time to its kind of wait.
     pub(super) async fn wait<T>(&mut self, wait: Wait, clock: &dyn Clock, future: impl Future<Output = T>) -> T {
         let begun = clock.monotonic_nanos();
         let output = future.await;
@@ -124,7 +124,6 @@ impl StageTimes {
         })
     }
 
-    /// What the call waited for, and for how long.
     pub fn waits(&self) -> impl Iterator<Item = (Wait, Duration)> {
         let waits = Wait::ALL.into_iter().zip(self.waited).filter(|(_, waited)| *waited > 0);
         waits.map(|(wait, waited)| (wait, Duration::from_nanos(waited)))

@@ -18,11 +18,11 @@ pub(super) fn trace_of(
         return None;
     }
     let trusted = caller.as_ref().filter(|caller| caller.is_trusted).map(|caller| caller.parent.sampled);
-    // Without a trace of the caller's, the call is the trace. Its id is random, and not the caller's to choose.
+    // Without a trace of the caller, the call is the trace. Its id is random, and the caller cannot choose it.
     let is_exported = export.is_some_and(|ratio| trusted.unwrap_or_else(|| ratio.includes(call)));
     let own = SpanId::new(call.low_bytes())?;
     let (trace, parent, state) = match caller {
-        // What a vendor adds is free text, which no policy sees: only a trusted caller may send it to services.
+        // Vendor state is free text, which no policy sees: only a trusted caller may send it to services.
         Some(CallerTrace { parent, state, is_trusted }) => {
             (parent.trace, Some(parent.span), state.filter(|_| is_trusted))
         }

@@ -1,4 +1,4 @@
-//! Who is woken, by what, and how many streams a principal has.
+//! Which streams are woken, by what, and how many a principal may open.
 
 use std::pin::pin;
 use std::task::{Context, Waker};

@@ -1,5 +1,5 @@
-//! Slows down the guessing of keys, per source address. An address that failed too often must wait; keys that were
-//! accepted lately still pass, so that a hostile neighbour behind the same address does not lock others out.
+//! Slows down the guessing of keys, per source address. An address that failed too often must wait; recently accepted
+//! keys still pass, so that a hostile neighbour behind the same address does not lock others out.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,16 +13,15 @@ use toolgate_model::time::Timestamp;
 use crate::penalties::Penalties;
 use crate::refusal::{Code, Refusal};
 
-/// How many failures an address has before it must wait.
+/// How many failures an address may have before it must wait.
 const BURST: i64 = 20;
-/// How long until one more is forgiven.
+/// The time after which one of them is forgiven.
 const FORGIVE: Duration = Duration::from_secs(3);
-/// How long an accepted key passes whatever its address did.
+/// How long an accepted key passes, whatever its address did.
 const TRUST: Duration = Duration::from_secs(600);
-/// How many keys are remembered.
+/// The maximum number of keys kept.
 const LIMIT: usize = 65_536;
 
-/// What is remembered.
 #[derive(Default)]
 pub(crate) struct Attempts(Mutex<Memory>);
 
@@ -39,14 +38,14 @@ impl Default for Memory {
 }
 
 impl Attempts {
-    /// Refuses an address that must wait, unless it shows a key that was accepted lately.
+    /// Refuses an address that must wait, unless it presents a recently accepted key.
     pub(crate) fn check(&self, source: IpAddr, digest: &KeyDigest, now: Timestamp) -> Result<(), Refusal> {
         let mut memory = self.memory();
         let Some(seconds) = memory.penalties.wait(&SourceNetwork::of(source), now) else { return Ok(()) };
         if memory.trusted.get(digest).is_some_and(|since| now.minus(TRUST) < *since) {
             return Ok(());
         }
-        let reason = format!("too many wrong keys from this address; wait {seconds} seconds");
+        let reason = format!("too many invalid keys from this address; wait {seconds} seconds");
         Err(Refusal::new(Code::TooManyAttempts, reason).with("retry_after_seconds", seconds))
     }
 

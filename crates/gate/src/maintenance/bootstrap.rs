@@ -1,4 +1,4 @@
-//! The first start: the tenant `default`, its administrator, and the token that opens everything else.
+//! The first start: creates the tenant `default`, its administrator, and the administrator's token.
 
 use toolgate_model::key::{self, ApiKey, digest_of};
 use toolgate_model::permission::PermissionSet;
@@ -14,21 +14,21 @@ use crate::refusal::{Code, Refusal};
 
 /// A shorter token could be guessed.
 const MIN_TOKEN: usize = 16;
-/// Where the ledger says by which key its log is signed.
+/// The setting of the ledger with the key that signs its log.
 pub const AUDIT_KEY_SETTING: &str = "audit_public_key";
 
-/// How the administrator's token came about.
+/// The origin of the administrator's token.
 pub enum Bootstrap {
-    /// The ledger was set up before; nothing was changed.
+    /// The ledger was already set up; nothing was changed.
     Existing,
     /// The operator chose the token.
     Given,
-    /// A token was made: to be shown once.
+    /// A token was generated: to be shown once.
     Generated(ApiKey),
 }
 
 impl Maintenance {
-    /// Sets a new ledger up; on one that is, checks that the audit key is the one that its log was begun with.
+    /// Sets up a new ledger; for an existing one, checks that the audit key is the one that its log was started with.
     pub async fn bootstrap(&self, chosen: Option<&Secret>) -> Result<Bootstrap, Refusal> {
         self.check_audit_key().await?;
         let id = TenantId::default_tenant();
@@ -51,13 +51,13 @@ impl Maintenance {
             key,
         };
         match self.tenants.create_tenant(command).await {
-            // Another replica was faster: its token holds.
+            // Another replica was faster: its token is valid.
             Err(refusal) if refusal.code() == Code::AlreadyExists => Ok(Bootstrap::Existing),
             other => other.map(|()| outcome),
         }
     }
 
-    /// Makes a new key for the administrator of the tenant `default`, for whoever has the ledger itself in hand.
+    /// Creates a key for the administrator of the tenant `default`, for operators with access to the ledger itself.
     pub async fn recover_administrator(&self) -> Result<ApiKey, Refusal> {
         self.check_audit_key().await?;
         let now = self.clock.now();
@@ -74,10 +74,10 @@ impl Maintenance {
     }
 }
 
-/// The refusal of another key than the one that a ledger's log was begun with.
+/// The refusal of an audit key other than the one that a ledger's log was started with.
 pub fn other_audit_key(own: &str, begun_with: &str) -> Refusal {
     let reason = format!(
-        "the audit key is {own}, and this ledger's log was begun with {begun_with}; give back the key file of that one"
+        "the audit key is {own}, but the log of this ledger was started with {begun_with}; restore that key file"
     );
     Refusal::new(Code::VersionConflict, reason)
 }
@@ -97,11 +97,11 @@ fn token(ids: &Ids, chosen: Option<&Secret>, now: Timestamp) -> Result<(NewKey, 
                 );
                 return Err(Refusal::new(Code::InvalidField, reason));
             }
-            // One that looks like a key and is none would be taken for mistyped whenever it is shown.
+            // A token that looks like a key and is not one would be rejected as mistyped whenever it is presented.
             if text.starts_with(key::PREFIX) && ApiKey::parse(text).is_none() {
                 let reason = format!(
-                    "the administrator's token begins with {} like the keys that Toolgate makes, and is none; choose \
-                     another beginning",
+                    "the administrator's token begins with {}, the prefix of generated keys, but is not one; choose \
+                    another prefix",
                     key::PREFIX
                 );
                 return Err(Refusal::new(Code::InvalidField, reason));

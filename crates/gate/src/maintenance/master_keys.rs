@@ -1,5 +1,5 @@
-//! Changing the master key while the gate runs. Every step can be repeated, so a crash anywhere is mended by going on:
-//! the ledger itself says what is left to do.
+//! Rotation of the master key while the gate runs. Every step can be repeated, so after a crash it simply continues:
+//! the ledger knows what is left to do.
 
 use std::sync::atomic::Ordering;
 
@@ -11,30 +11,28 @@ use crate::ports::sealer::{MasterKeyId, SealError};
 use crate::refusal::Refusal;
 use toolgate_model::principal::{PrincipalId, TenantId};
 
-/// How many versions are wrapped anew between two looks at the ledger.
+/// The number of versions rewrapped per query of the ledger.
 const BATCH: u32 = 128;
 
-/// Which master key wraps what.
 pub struct KeyStatus {
     /// The key that new material is sealed under.
     pub current: MasterKeyId,
-    /// All keys that wrap or wrapped something.
+    /// All keys that wrap or have wrapped something.
     pub usage: Vec<KeyUsage>,
 }
 
 impl KeyStatus {
-    /// How many data keys still have to be wrapped anew.
+    /// The number of data keys that still have to be rewrapped.
     pub fn remaining(&self) -> u64 {
         self.usage.iter().filter(|usage| usage.key != self.current).map(|usage| usage.wraps).sum()
     }
 }
 
-/// What a run of the rekey did.
+/// The result of a rekey run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rekeyed {
-    /// Data keys wrapped anew.
     pub rewrapped: u64,
-    /// Versions that do not open; they stay as they are, and so does the key that wraps them.
+    /// Versions that cannot be unsealed; they stay as they are, and so does the key that wraps them.
     pub damaged: u64,
 }
 
@@ -45,13 +43,13 @@ impl Maintenance {
         self.read_key_status().await
     }
 
-    /// Makes a new master key current, unless a rekey is still in progress, and asks the maintenance to do the rest.
+    /// Makes a new master key current, unless a rekey is in progress, and requests the background rekey.
     pub async fn begin_rekey(&self, caller: &Caller) -> Result<KeyStatus, Refusal> {
-        // The key provider knows no transaction that could check this, so it is checked right before.
+        // The key provider has no transaction that could check this, so it is checked right before.
         require_platform(&self.authenticator.identify_again(caller).await?)?;
         let before = self.read_key_status().await?;
         if before.remaining() == 0 {
-            // Known to the ledger even if it wraps nothing, so that it is retired and forgotten like any other.
+            // The ledger must know the key even if it wraps nothing, so that it is retired and removed like any other.
             self.master_keys.register_key(&before.current).await?;
             let key = self.sealer.renew_key().await?;
             tracing::info!(key = key.0, "a new master key is current");
@@ -60,12 +58,12 @@ impl Maintenance {
         self.read_key_status().await
     }
 
-    /// Whether a rekey is asked for; the asking is over with this answer.
+    /// Returns whether a rekey is requested, and clears the request.
     pub fn take_rekey_request(&self) -> bool {
         self.rekey_wanted.swap(false, Ordering::AcqRel)
     }
 
-    /// Wraps everything under the current master key, then retires the others.
+    /// Rewraps everything under the current master key, then retires the others.
     pub async fn rekey(&self) -> Result<Rekeyed, Refusal> {
         let current = self.sealer.current_key().await?;
         let mut done = Rekeyed::default();
@@ -99,7 +97,7 @@ impl Maintenance {
         Ok(done)
     }
 
-    /// Wraps one version anew; `None` where it does not open.
+    /// Rewraps one version; `None` if it cannot be unsealed.
     async fn rewrap(&self, version: SealedVersion) -> Result<Option<bool>, Refusal> {
         match self.sealer.rewrap(&version.binding, &version.sealed).await {
             Ok(sealed) => {
@@ -107,7 +105,7 @@ impl Maintenance {
                 Ok(Some(self.master_keys.rewrap(command).await?))
             }
             Err(error @ (SealError::Damaged { .. } | SealError::KeyMissing { .. })) => {
-                tracing::warn!(%error, "left under its old master key");
+                tracing::warn!(%error, "leaving a credential under its old master key");
                 Ok(None)
             }
             Err(error) => Err(error.into()),

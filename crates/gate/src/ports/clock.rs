@@ -1,28 +1,25 @@
-//! The clock: the only way anything in Toolgate learns the time.
+//! The clock: the only source of time in Toolgate.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use toolgate_model::time::Timestamp;
 
-/// Tells the time.
 pub trait Clock: Send + Sync {
-    /// Now.
     fn now(&self) -> Timestamp;
 
-    /// Whether the time can be relied on for what cannot be undone. Checks at use go by [`Clock::now`] all the same.
+    /// Whether the time can be trusted for irreversible changes. Checks at use rely on [`Clock::now`] in any case.
     fn is_steady(&self) -> bool {
         true
     }
 
-    /// Nanoseconds since some fixed moment, for measuring how long something took. Setting the machine's clock does not
-    /// change it.
+    /// Nanoseconds since a fixed moment, for measuring durations. Setting the system clock does not change it.
     fn monotonic_nanos(&self) -> u64 {
         u64::try_from(self.now().as_millis()).unwrap_or(0).saturating_mul(1_000_000)
     }
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -30,7 +27,8 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
     fn now(&self) -> Timestamp {
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        // A machine clock before 1970 or after 9999 reads as 1970: everything is then expired or not yet valid, closed.
+        // A system clock before 1970 or after 9999 reads as 1970: everything is then expired or not yet valid, which
+        // fails closed.
         i64::try_from(since_epoch.as_millis())
             .ok()
             .and_then(|millis| Timestamp::from_millis(millis).ok())
@@ -44,7 +42,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Lets time pass, where another process must act first and cannot say when it has.
+/// Sleeps, where another process must act first and cannot signal when it has.
 pub async fn pause(duration: Duration) {
     tokio::time::sleep(duration).await;
 }

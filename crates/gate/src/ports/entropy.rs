@@ -7,7 +7,7 @@ use toolgate_model::id::IdEntropy;
 /// The length of an [`IdEntropy`].
 const ID_BYTES: usize = size_of::<IdEntropy>();
 
-/// The generator gave nothing; no id or key can be made.
+/// The generator failed; no id or key can be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system's random generator failed")]
 pub struct EntropyError;
@@ -19,15 +19,15 @@ pub fn random<const N: usize>() -> Result<[u8; N], EntropyError> {
     Ok(bytes)
 }
 
-/// How many ids are made of what the generator gives at once.
+/// The number of ids per read of the generator.
 const IDS: usize = 32;
 
 thread_local! {
     static FOR_IDS: RefCell<Vec<IdEntropy>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What an id needs. Asking the generator costs more than making the id, so it is asked for many at once; ids are no
-/// secrets, keys are made by [`random`].
+/// Random bytes for an id. Calling the generator costs more than creating an id, so its output is shared by many ids;
+/// ids are not secret, keys use [`random`].
 pub fn random_for_id() -> Result<IdEntropy, EntropyError> {
     FOR_IDS.with_borrow_mut(|ready| {
         if let Some(entropy) = ready.pop() {

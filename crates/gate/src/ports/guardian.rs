@@ -1,5 +1,5 @@
-//! The guardian: is asked about a call before it runs, about its result before it is used, and about whatever the
-//! runtimes of other agents ask the gate about.
+//! The guardian: consulted about a call before it runs, about its result before it is used, and about the hook requests
+//! of other agents' runtimes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,51 +16,46 @@ use toolgate_model::service::ToolDefinition;
 use crate::ports::ledger::{Counts, Freshness, Generation, MarkScope};
 use crate::refusal::Refusal;
 
-/// An event with all that the gate knows about it: everything but secrets and keys.
+/// An event with everything that the gate knows about it, except secrets and keys.
 pub struct Hooked<'a> {
-    /// The event.
     pub event: &'a HookEvent<'a>,
-    /// In whose words the gate was asked.
     pub dialect: Dialect,
-    /// The id of the question, where somebody asked one.
+    /// The id of the hook request, if it came from another runtime.
     pub request: Option<&'a str>,
-    /// The tenant.
     pub tenant: &'a TenantId,
     /// The call that it belongs to.
     pub invocation: Option<InvocationId>,
-    /// For whom it is.
+    /// The agent that it is for.
     pub agent: &'a PrincipalId,
-    /// The agent as it is known; `None` where there is no such principal.
+    /// `None` if there is no such principal.
     pub principal: Option<&'a Arc<Principal>>,
-    /// Who makes it.
+    /// The caller.
     pub actor: &'a Principal,
-    /// The tool, where it is about one.
+    /// Set if it is about a tool.
     pub tool: Option<HookedTool<'a>>,
-    /// The arguments of the call, where it is its result that is looked at.
+    /// The arguments of the call, if the event is its result.
     pub arguments: Option<&'a Map<String, Value>>,
-    /// The execution that it belongs to.
     pub run: Option<&'a RunId>,
-    /// Whose earlier calls count as having led to this one.
+    /// Whose earlier calls count as leading to this one.
     pub marks: MarkScope,
-    /// From where it comes.
     pub address: IpAddr,
-    /// How new the policies must be that it is judged by.
+    /// How new the policies must be.
     pub freshness: Freshness,
-    /// What must not be in anything that leaves the gate; `None` where it is not known yet.
+    /// Secrets that must not leave the gate; `None` if they are not known yet.
     pub secrets: Option<&'a [&'a [u8]]>,
 }
 
-/// What of an event decides who has a say in it: which rules apply and which guardians are asked.
+/// The parts of an event that decide which rules apply and which guardians are consulted.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
     pub hook: Hook,
-    /// For whom it is.
+    /// The agent that it is for.
     pub agent: &'a PrincipalId,
-    /// The agent as it is known; `None` where there is no such principal.
+    /// `None` if there is no such principal.
     pub principal: Option<&'a Principal>,
-    /// Who makes it.
+    /// The caller.
     pub actor: &'a Principal,
-    /// The tool; there is one where a tool is called or has returned, and nowhere else.
+    /// Set exactly if a tool is called or has returned.
     pub tool: Option<HookedTool<'a>>,
 }
 
@@ -76,48 +71,45 @@ impl<'a> Hooked<'a> {
     }
 }
 
-/// A tool that a guardian is asked about.
 #[derive(Clone, Copy)]
 pub struct HookedTool<'a> {
     pub service: &'a ServiceName,
     /// `service.tool`.
     pub name: &'a str,
     pub definition: &'a Arc<ToolDefinition>,
-    /// Whether it is somebody else's: known only by what whoever asks says.
+    /// Whether it is client-executed: known only from what the client says.
     pub external: bool,
-    /// The revision of the registry that it was found in; `None` for one that is not in it.
+    /// The registry revision that it was found in; `None` for a tool outside the registry.
     pub registry: Option<u64>,
 }
 
-/// What guardians say about an event, all together.
+/// What all guardians together decide about an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ruling {
-    /// What they say.
     pub verdict: Verdict,
-    /// The record of it; `None` where nobody had anything to look at.
+    /// `None` if no rule or guardian applied.
     pub decision: Option<Box<HookDecision>>,
-    /// The policies that it rests on.
+    /// The policies that it is based on.
     pub basis: PolicyBasis,
-    /// Whether nothing was said because the secrets of the call must be known first: ask again with them.
+    /// Whether there is no verdict because the secrets of the call must be known first: consult again with them.
     pub lacks_secrets: bool,
 }
 
-/// The state of the policies that a ruling rests on.
+/// The state of the policies that a ruling is based on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PolicyBasis {
-    /// Counts the changes of the tenant's policies; zero where there never was one.
+    /// Counts the changes of the tenant's policies; zero if there were none.
     pub revision: u64,
     /// The state that this was read from.
     pub generation: Generation,
-    /// How much the agent had called and spent, where rules looked at it.
+    /// What the agent had called and spent, if rules read it.
     pub counts: Option<Counts>,
 }
 
-/// Gives rulings.
 #[async_trait]
 pub trait Guardian: Send + Sync {
-    /// The policies by which nobody has a say in such an event, whatever its content is: then it need not be judged.
-    /// `None` where somebody may have one.
+    /// The basis of the policies if no rule or guardian applies to such an event, whatever its content: then it need
+    /// not be evaluated. `None` if one may apply.
     async fn unconcerned(
         &self,
         _tenant: &TenantId,
@@ -127,10 +119,10 @@ pub trait Guardian: Send + Sync {
         Ok(None)
     }
 
-    /// On an event. A refusal means that nobody could be asked, which is a no.
+    /// Decides about an event. A refusal means that nobody could be consulted, which is a denial.
     async fn judge(&self, hooked: &Hooked<'_>) -> Result<Ruling, Refusal>;
 
-    /// What is known about a ruling without asking anybody outside: what the gate's own policies say, and who else would
-    /// be asked.
+    /// What is known about a ruling without external guardians: the verdict of the gate's own policies, and the
+    /// guardians that would be consulted.
     async fn dry_run(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal>;
 }

@@ -1,4 +1,4 @@
-//! The ledger: where everything is kept. Its ports are split by noun, and each method is one transaction; what a method
+//! The ledger: the store of all state. Its ports are split by noun, and each method is one transaction; what a method
 //! acknowledges is durable, together with the events that record it.
 
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -71,14 +71,11 @@ mod state;
 mod tenants;
 mod vaults;
 
-/// Tenant, actor and time of a change, as its event shows them. An administrative change carries a [`Mandate`] instead.
+/// Tenant, actor and time of a change, as its event shows them. An administrative change has a [`Mandate`] instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditContext {
-    /// The tenant in which it happens.
     pub tenant: TenantId,
-    /// Who does it.
     pub actor: PrincipalId,
-    /// When.
     pub time: Timestamp,
 }
 
@@ -86,7 +83,7 @@ pub struct AuditContext {
 /// acknowledged with it.
 pub type Revision = u64;
 
-/// Every port at once: what the composition root opens and hands out, a port at a time.
+/// Every port at once: the composition root opens it and passes on one port at a time.
 pub trait Ledger:
     Tenants
     + Principals

@@ -1,4 +1,4 @@
-//! The sealer: turns material into something that may be stored, and back for one call.
+//! The sealer: encrypts material for storage, and decrypts it for one call.
 
 use std::fmt;
 
@@ -9,45 +9,36 @@ use toolgate_model::principal::TenantId;
 use toolgate_model::secret::Material;
 
 /// What sealed material belongs to. It is authenticated with the ciphertext, so that a row copied to another tenant,
-/// credential, version or call does not open.
+/// credential, version or call cannot be unsealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealBinding {
-    /// The tenant that owns it.
     pub tenant: TenantId,
-    /// What is sealed.
     pub subject: SealSubject,
 }
 
-/// What is sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealSubject {
     /// The material of a credential.
     Credential {
-        /// Which.
         id: CredentialId,
-        /// Its version, counted from one.
+        /// Counted from one.
         version: u32,
     },
     /// A part of a detached call.
-    Call {
-        /// Which.
-        id: InvocationId,
-        /// Which part.
-        part: CallPart,
-    },
+    Call { id: InvocationId, part: CallPart },
 }
 
 /// A part of a detached call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallPart {
-    /// What the caller sent.
+    /// The caller's request.
     Request,
-    /// What the caller gets.
+    /// The outcome for the caller.
     Outcome,
 }
 
 impl CallPart {
-    /// As it is written in the associated data.
+    /// The form in the associated data.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Request => "request",
@@ -57,17 +48,15 @@ impl CallPart {
 }
 
 impl SealBinding {
-    /// The binding of a credential's version.
     pub fn of_credential(tenant: &TenantId, id: CredentialId, version: u32) -> Self {
         Self { tenant: tenant.clone(), subject: SealSubject::Credential { id, version } }
     }
 
-    /// The binding of a part of a detached call.
     pub fn of_call(tenant: &TenantId, id: InvocationId, part: CallPart) -> Self {
         Self { tenant: tenant.clone(), subject: SealSubject::Call { id, part } }
     }
 
-    /// The version of the credential; 0 for anything else, which has none.
+    /// The version of the credential; 0 for everything else, which has none.
     pub fn version(&self) -> u32 {
         match self.subject {
             SealSubject::Credential { version, .. } => version,
@@ -85,40 +74,35 @@ impl fmt::Display for SealSubject {
     }
 }
 
-/// The name of a master key: derived from the key or given by the key service, never secret.
+/// The name of a master key: derived from the key or assigned by the key service, not secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MasterKeyId(pub String);
 
-/// Material as it is stored.
+/// Material in its stored form.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedMaterial {
     /// The material under its data key: format, nonce, ciphertext, tag.
     pub ciphertext: Vec<u8>,
     /// The data key under the master key.
     pub wrapped_key: Vec<u8>,
-    /// Which master key wraps it.
+    /// The master key that wraps it.
     pub key: MasterKeyId,
 }
 
-/// Why sealing or unsealing failed. No variant carries key or material.
+/// Why sealing or unsealing failed. No variant contains a key or material.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SealError {
-    /// The ciphertext or its wrapped key does not authenticate: damaged, or moved from elsewhere.
+    /// The ciphertext or its wrapped key does not authenticate: damaged, or copied from another record.
     #[error("{}", damaged(*subject))]
-    Damaged {
-        /// What does not open.
-        subject: SealSubject,
-    },
-    /// The master key that wraps it is not at hand.
-    #[error("master key {} is not available from the key provider; give it back, or rotate the credential with fresh material", key.0)]
-    KeyMissing {
-        /// The missing key.
-        key: MasterKeyId,
-    },
-    /// The key provider did not answer as it should.
+    Damaged { subject: SealSubject },
+    /// The master key that wraps it is not available.
+    #[error("master key {} is not available from the key provider; restore it, or rotate the credential with fresh \
+        material", key.0)]
+    KeyMissing { key: MasterKeyId },
+    /// The key provider failed.
     #[error("the key provider failed: {reason}")]
     Provider {
-        /// What went wrong, without any secret.
+        /// Without any secret.
         reason: String,
     },
 }
@@ -126,34 +110,35 @@ pub enum SealError {
 fn damaged(subject: SealSubject) -> String {
     match subject {
         SealSubject::Credential { .. } => format!(
-            "the sealed material of {subject} is damaged or belongs elsewhere; rotate the credential with fresh material"
+            "the sealed material of {subject} is damaged or belongs to another record; rotate the credential with \
+            fresh material"
         ),
-        SealSubject::Call { .. } => format!("{subject} is damaged or belongs elsewhere; call again"),
+        SealSubject::Call { .. } => format!("{subject} is damaged or belongs to another record; call again"),
     }
 }
 
 /// Seals and unseals material under a master key that never leaves the implementation.
 #[async_trait]
 pub trait Sealer: Send + Sync {
-    /// Seals material under a fresh data key, wrapped by the current master key.
+    /// Seals material under a new data key, wrapped by the current master key.
     async fn seal(&self, binding: &SealBinding, material: &Material) -> Result<SealedMaterial, SealError>;
 
-    /// Opens what [`Sealer::seal`] made for the same binding.
+    /// Unseals the result of [`Sealer::seal`] for the same binding.
     async fn unseal(&self, binding: &SealBinding, sealed: &SealedMaterial) -> Result<Material, SealError>;
 
-    /// Wraps the same data key under the current master key; the ciphertext stays as it is.
+    /// Wraps the same data key under the current master key; the ciphertext stays the same.
     async fn rewrap(&self, binding: &SealBinding, sealed: &SealedMaterial) -> Result<SealedMaterial, SealError>;
 
     /// The master key that new material is sealed under.
     async fn current_key(&self) -> Result<MasterKeyId, SealError>;
 
-    /// Makes a new master key current where the provider keeps its own keys; the old ones stay able to unwrap. Where a
-    /// key service decides which key is current, answers that one.
+    /// Makes a new master key current if the provider manages its own keys; old ones can still unwrap. If a key service
+    /// decides which key is current, returns that one.
     async fn renew_key(&self) -> Result<MasterKeyId, SealError>;
 
-    /// Forgets a master key that wraps nothing any more. The current key is never forgotten.
+    /// Removes a master key that no longer wraps anything. The current key is never removed.
     async fn forget_key(&self, key: &MasterKeyId) -> Result<(), SealError>;
 
-    /// Wraps and unwraps something, to see that the provider works.
+    /// Wraps and unwraps a value, to check that the provider works.
     async fn check(&self) -> Result<(), SealError>;
 }

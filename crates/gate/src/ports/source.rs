@@ -1,5 +1,5 @@
-//! Sources: what executes admitted calls. A source receives the one secret of the one call and nothing else, and
-//! returns nothing of that secret.
+//! Sources execute admitted calls. A source receives the one secret of the one call and nothing else, and returns
+//! nothing of that secret.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::call::Admitted;
 use crate::call::execute::GateSource;
 use crate::refusal::Refusal;
 
-/// The sources of a gate. Each executes its own actions; where two execute the same, the one that was added first does.
+/// The sources of a gate. Each executes its own actions; if two execute the same action, the one that was added first
+/// is used.
 #[derive(Clone)]
 pub struct Sources(Vec<Arc<dyn Source>>);
 
@@ -44,22 +45,21 @@ impl Sources {
     }
 }
 
-/// Executes calls.
 #[async_trait]
 pub trait Source: Send + Sync {
     fn executes(&self, action: Action) -> bool;
 
-    /// Takes a place for what a call opens to be carried out, before it is admitted. Refused where nothing more can be
-    /// opened: then nothing was admitted, and the same call may be made later.
+    /// Reserves the resources of a call before it is admitted. Refused if none are left: then nothing was admitted, and
+    /// the same call can be made later.
     fn reserve(&self) -> Result<Reservation, Refusal> {
         Ok(Reservation::default())
     }
 
-    /// Carries out one call, within its deadline, with access to the one credential that it needs, if it needs one.
+    /// Executes one call, within its deadline, with access to the one credential that it needs, if it needs one.
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution;
 }
 
-/// A place for what a call opens; given back when it is dropped.
+/// The reserved resources of a call; released on drop.
 #[derive(Debug, Default)]
 pub struct Reservation {
     _permit: Option<OwnedSemaphorePermit>,
@@ -73,56 +73,49 @@ impl From<OwnedSemaphorePermit> for Reservation {
 
 /// The one secret of the one call.
 pub struct Access<'a> {
-    /// The secret.
     pub material: Material,
     /// Finds every form of it in what the service returns.
     pub redactor: Redactor,
-    /// Keeps what it is renewed by.
+    /// Stores renewed material.
     pub renewal: &'a dyn Renewal,
 }
 
-/// What came of it: the answer, or why there is none. Every form of the secret is taken out already.
+/// The response, or why there is none. Every form of the secret has been redacted.
 pub type Execution = Result<ServiceResponse, SourceFailure>;
 
-/// What the service answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceResponse {
-    /// Its status.
     pub http_status: u16,
-    /// What it said.
     pub result: Value,
-    /// Whether it said more than is taken.
+    /// Whether the response exceeded the limit and was cut.
     pub truncated: bool,
 }
 
 impl ServiceResponse {
-    /// What needed no request.
+    /// A result without a request.
     pub fn said(result: Value) -> Self {
         Self { http_status: 200, result, truncated: false }
     }
 }
 
-/// Why a call failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceFailure {
-    /// Who failed.
     pub kind: FailureKind,
     /// What happened and what to do, without any secret.
     pub reason: String,
-    /// The status that the service answered with.
+    /// The status of the service's response.
     pub http_status: Option<u16>,
-    /// What the service said, where it said something.
+    /// The body of the service's response, if any.
     pub result: Option<Value>,
-    /// Whether that was cut off.
+    /// Whether the response exceeded the limit and was cut.
     pub truncated: bool,
-    /// Whether the service may have seen the request. False only where that is certain.
+    /// Whether the service may have received the request. False only if that is certain.
     pub sent: bool,
-    /// Whether its time was over.
     pub timed_out: bool,
 }
 
 impl SourceFailure {
-    /// A call of which the service certainly saw nothing.
+    /// A call of which the service certainly received nothing.
     pub fn not_sent(kind: FailureKind, reason: impl Into<String>) -> Self {
         Self {
             kind,
@@ -136,34 +129,33 @@ impl SourceFailure {
     }
 }
 
-/// Who failed.
+/// The component that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The guard of the way out: it leads where calls may not go.
+    /// The egress guard: the destination is not allowed.
     Blocked,
     /// The call cannot be turned into a request: nothing was sent.
     NotExecutable,
-    /// The gate has too much to do: nothing was sent, and the same call may succeed later.
+    /// The gate is overloaded: nothing was sent, and the same call may succeed later.
     Overloaded,
     /// The server behind the tool offers another definition than the accepted one: nothing was sent.
     Quarantined,
-    /// The way to the service: names, addresses, connections, time.
+    /// The connection to the service: names, addresses, connections, timeouts.
     Proxy,
-    /// The service answered with an error.
+    /// The service returned an error.
     Service,
 }
 
-/// Keeps renewed material: what a token endpoint gives is sealed back before it is used.
+/// Stores renewed material: what a token endpoint returns is sealed before it is used.
 #[async_trait]
 pub trait Renewal: Send + Sync {
-    /// Material that is newer than `stale`: what somebody else has renewed meanwhile, or what `exchange` brings. Many
-    /// callers at once make one exchange.
+    /// Material that is newer than `stale`: renewed by somebody else in the meantime, or by `exchange`. Concurrent
+    /// callers share one exchange.
     async fn renew(&self, stale: &Material, exchange: &dyn Exchange) -> Result<Material, SourceFailure>;
 }
 
-/// Asks for new material.
 #[async_trait]
 pub trait Exchange: Send + Sync {
-    /// New material in place of the current one.
+    /// Requests material that replaces the current one.
     async fn exchange(&self, current: &Material) -> Result<Material, SourceFailure>;
 }

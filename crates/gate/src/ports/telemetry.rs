@@ -1,4 +1,4 @@
-//! Telemetry: what operators learn about finished calls.
+//! Telemetry about finished calls.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::call::StageTimes;
 use crate::refusal::Stage;
 use crate::request_context::RequestId;
 
-/// Is told of every finished call, on the task of the call: an implementation does not wait.
+/// Receives every finished call, on the task of the call: an implementation must not wait.
 pub trait Telemetry: Send + Sync {
     fn call_finished(&self, call: &FinishedCall<'_>);
 }
@@ -23,10 +23,10 @@ pub trait Telemetry: Send + Sync {
 pub struct FinishedCall<'a> {
     pub id: InvocationId,
     pub tenant: &'a TenantId,
-    /// `None` where the call broke off inside the gate, as for `tool`.
+    /// `None` if the call failed inside the gate, as for `tool`.
     pub agent: Option<&'a PrincipalId>,
     pub tool: Option<ToolLabel<'a>>,
-    /// The request that it came with. A detached call that another process continues has none.
+    /// The HTTP request that it came with. A detached call that another process continues has none.
     pub request: Option<RequestId>,
     pub trace: Option<&'a TracedCall>,
     /// When its run began. A detached call that waited for an approver runs again.
@@ -36,7 +36,7 @@ pub struct FinishedCall<'a> {
     pub code: Option<&'a str>,
     /// The stage that refused it.
     pub stage: Option<Stage>,
-    /// Whether it has a record of its own. Where a principal is refused too often, its refusals are only counted.
+    /// Whether it has its own record. If a principal is refused too often, its refusals are only counted.
     pub is_recorded: bool,
     pub times: Option<&'a StageTimes>,
 }
@@ -66,7 +66,7 @@ impl FinishedAs {
     }
 }
 
-/// A tool with its service, or what the caller named where no tool was found.
+/// A tool with its service, or the name in the call if no tool was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolLabel<'a> {
     pub service: Option<&'a ServiceName>,
@@ -85,9 +85,9 @@ impl fmt::Display for ToolLabel<'_> {
 /// The position of a call in its trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedCall {
-    /// What services receive: the trace, the span that theirs are children of, and whether it is sampled.
+    /// What services receive: the trace, the parent of their spans, and whether it is sampled.
     pub context: TraceParent,
-    /// The caller's span, where the caller sent one.
+    /// The caller's span, if the caller sent one.
     pub parent: Option<SpanId>,
     /// `tracestate` of the caller.
     pub state: Option<Arc<str>>,
@@ -95,7 +95,7 @@ pub struct TracedCall {
     pub is_exported: bool,
 }
 
-/// Telemetry that keeps nothing.
+/// Telemetry that discards everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoTelemetry;
 

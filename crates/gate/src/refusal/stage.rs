@@ -1,27 +1,19 @@
-//! The stages of the path, as refusals and records name them.
+//! The stages of the pipeline, as refusals and records name them.
 
-/// Where on its path a call was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// Who is calling.
     Identify,
-    /// Which tool.
     Resolve,
-    /// Which grant.
     Authorize,
-    /// Within which limits.
     Constrain,
-    /// What guardians say.
     Guard,
-    /// What a person says.
     Approve,
-    /// The durable step before.
+    /// The durable step before the execution.
     Admit,
-    /// Carrying it out.
     Execute,
-    /// What may be seen of the result.
+    /// Guardians decide what the caller may see of the result.
     Inspect,
-    /// The durable step after.
+    /// The durable step after the execution.
     Settle,
 }
 
@@ -40,12 +32,12 @@ impl Stage {
         Self::Settle,
     ];
 
-    /// Reads [`Stage::as_str`] back.
+    /// Parses [`Stage::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.as_str() == text)
     }
 
-    /// As it is recorded and shown.
+    /// The recorded and shown form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Identify => "identify",

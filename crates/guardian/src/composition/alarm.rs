@@ -1,5 +1,5 @@
-//! Who is told that a guardian failed. By default the log: every failure is a warning, and that calls pass because of
-//! one is an error, repeated once a minute for as long as it goes on.
+//! Reports failures of guardians. By default to the log: every failure is a warning, and failing open is an error,
+//! repeated once a minute while it lasts.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,30 +10,29 @@ use toolgate_model::guard::FailureClass;
 
 use crate::time;
 
-/// How often it is said that calls pass by failure.
+/// How often failing open is logged.
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// Is told of failures, and how long guardians take.
+/// Receives failures and latencies of guardians.
 pub trait Alarm: Send + Sync {
-    /// A guardian was consulted for so long, whatever it said.
+    /// A guardian was consulted for this long, whatever it decided.
     fn consulted(&self, _guardian: &str, _latency: Duration) {}
-    /// A guardian failed; `open` where what it was asked about passes because of that.
+    /// A guardian failed; `open` if the call passes because of that.
     fn failed(&self, guardian: &str, class: FailureClass, open: bool);
 }
 
-/// Tells the log.
 #[derive(Debug, Default)]
 pub struct LogAlarm {
-    /// When it was last said of each guardian.
+    /// The time of the last error for each guardian.
     said: Mutex<HashMap<String, Instant>>,
 }
 
 impl Alarm for LogAlarm {
     fn failed(&self, guardian: &str, class: FailureClass, open: bool) {
         let failure = class.as_str();
-        tracing::warn!(guardian, failure, open, "a guardian gave no verdict");
+        tracing::warn!(guardian, failure, open, "a guardian gave no decision");
         if open && self.is_due(guardian) {
-            tracing::error!(guardian, failure, "calls pass without the verdict of a guardian that is allowed to fail");
+            tracing::error!(guardian, failure, "a guardian fails open: calls pass without its decision");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The consultation of external guardians on one event, after the policies said their first word. They are asked in
-//! order: those up to the next one that may modify at the same time, and those behind it about what it made of the
-//! content, so that a modifier keeps the original from all that come after it. Whoever has not agreed to what came out is
+//! The consultation of external guardians on one event, after the first evaluation of the policies. They are asked in
+//! order: those up to the next one that may modify concurrently, and those after it about the content that it modified,
+//! so that a modifier keeps the original from all that follow. A guardian that has not agreed to the final content is
 //! asked again.
 
 use std::sync::Arc;
@@ -25,16 +25,15 @@ pub(super) struct Consultation<'a, 'm> {
     alarm: &'a dyn Alarm,
     participants: Vec<Participant<'a>>,
     original: Arc<Content<'a>>,
-    /// How long guardians may still take, all together. What the gate does by itself does not count.
+    /// The remaining time of all guardians together. The gate's own work does not count.
     left: Duration,
     decision_record: &'m mut DecisionRecord<'a>,
 }
 
 /// Why a consultation ends early.
 enum End {
-    /// With a no.
     Denied(Denial),
-    /// The policies are not known any more.
+    /// The state of the policies is no longer known.
     Refused(Refusal),
 }
 
@@ -68,7 +67,7 @@ impl<'a, 'm> Consultation<'a, 'm> {
         }
     }
 
-    /// Hears them all, given what the policies said first; whatever comes of it is in the minutes.
+    /// Consults all guardians, given the first verdict of the policies; all decisions are added to the record.
     pub(super) async fn run(mut self, first: Verdict) -> Result<Verdict, Refusal> {
         let (redacted, asks) = match first {
             Verdict::Deny(_) => return Ok(first),
@@ -97,7 +96,7 @@ impl<'a, 'm> Consultation<'a, 'm> {
             }
             next = end;
         }
-        // Also where one took back what another had changed.
+        // Also if one guardian reverted what another had modified.
         if is_modified {
             content = self.judge_again(content, &mut asks).await?;
             let open = self
@@ -113,7 +112,7 @@ impl<'a, 'm> Consultation<'a, 'm> {
         Ok(Verdict::Pass { content, asks })
     }
 
-    /// Asks these at the same time. The first no that counts cancels the rest.
+    /// Asks these guardians concurrently. The first enforced denial cancels the rest.
     async fn round(&mut self, positions: Vec<usize>, content: &Arc<Content<'a>>, round: Round) -> Result<(), Denial> {
         let Self { hooked, alarm, left, ref mut participants, .. } = *self;
         let event = &about(hooked.event, content);
@@ -121,7 +120,8 @@ impl<'a, 'm> Consultation<'a, 'm> {
         let of_round = positions.into_iter().filter_map(|position| Some((position, participants.get(position)?)));
         let prepared: Vec<_> =
             of_round.map(|(position, participant)| (position, participant.guardian.prepare(event, secrets))).collect();
-        // All questions are written before the first is asked: nobody's time is spent on the question to another.
+        // All requests are written before the first is sent, so that no guardian's time is spent on the request to
+        // another.
         let started = now();
         let until = started.checked_add(left).unwrap_or(started);
         let asking =
@@ -131,7 +131,7 @@ impl<'a, 'm> Consultation<'a, 'm> {
         while let Some((position, asked)) = answers.next().await {
             let Some(participant) = participants.get_mut(position) else { continue };
             if participant.enforces() {
-                // Those in shadow take nothing of the time of the others.
+                // Guardians in shadow mode do not use up the time of the others.
                 spent = started.elapsed();
             }
             if let Some(denial) = participant.apply_decision(asked, content, round, event.hook, alarm) {
@@ -142,7 +142,7 @@ impl<'a, 'm> Consultation<'a, 'm> {
         Ok(())
     }
 
-    /// Lets the policies judge what others made of it.
+    /// Evaluates the policies on the modified content.
     async fn judge_again(&mut self, content: Arc<Content<'a>>, asks: &mut Vec<Ask>) -> Result<Arc<Content<'a>>, End> {
         let started = now();
         let judgement = self.policy.judge(self.hooked, &content).await?;

@@ -1,5 +1,5 @@
-//! One external guardian during a consultation: which content it has agreed to, the change that it asks for, and
-//! what is written down of it.
+//! One external guardian during a consultation: the content that it agreed to, the modification that it asks for, and
+//! its record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,24 +12,22 @@ use super::alarm::Alarm;
 use super::words;
 use crate::remote::{RemoteDecision, RemoteGuardian, RemoteResult};
 
-/// One guardian during a consultation.
 pub(super) struct Participant<'a> {
     pub(super) guardian: &'a RemoteGuardian,
-    /// What it has agreed to, or made itself; `None` where it has not said anything.
+    /// The content that it agreed to, or made itself; `None` if it has not decided.
     agreed: Option<Arc<Content<'a>>>,
-    /// What it wants instead of what it was asked about.
+    /// The modification that it asks for.
     change: Option<Content<'static>>,
-    /// Whether a change that it asked for was made.
+    /// Whether one of its modifications was applied.
     has_changed: bool,
     record: GuardianRecord,
 }
 
-/// What a guardian is asked in this round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Round {
-    /// About the event as it came, or about what those before it made of it: any verdict will do.
+    /// About the original event, or about the content as modified by earlier guardians: any decision is valid.
     Any,
-    /// About what came out in the end: it is a yes or a no.
+    /// About the final content: only allow and deny are valid.
     Last,
 }
 
@@ -41,7 +39,7 @@ impl<'a> Participant<'a> {
             dialect: settings.dialect,
             mode: settings.mode,
             verdict: None,
-            // Until something is heard of it.
+            // Until it responds.
             outcome: Outcome::Cancelled,
             reason: None,
             policies: Vec::new(),
@@ -55,12 +53,12 @@ impl<'a> Participant<'a> {
         self.record.mode == GuardMode::Enforce
     }
 
-    /// Whether what it makes of the content counts.
+    /// Whether its modifications are applied.
     pub(super) fn modifies(&self) -> bool {
         self.enforces() && self.guardian.settings().may_modify
     }
 
-    /// The change that it asks for, where that counts.
+    /// The modification that it asks for, if modifications are applied.
     pub(super) fn take_change(&mut self) -> Option<Arc<Content<'a>>> {
         if !self.modifies() {
             return None;
@@ -71,12 +69,12 @@ impl<'a> Participant<'a> {
         Some(change)
     }
 
-    /// Whether it has agreed to just this.
+    /// Whether it has agreed to exactly this content.
     pub(super) fn agrees_to(&self, content: &Arc<Content<'a>>) -> bool {
         self.agreed.as_ref().is_some_and(|agreed| Arc::ptr_eq(agreed, content) || agreed == content)
     }
 
-    /// Applies its decision on this content; returns its denial where that is enforced.
+    /// Applies its decision on this content; returns its denial if that is enforced.
     pub(super) fn apply_decision(
         &mut self,
         asked: RemoteResult,
@@ -98,7 +96,7 @@ impl<'a> Participant<'a> {
         let said = match said {
             Ok(said) => said,
             Err(failed) => {
-                // A failure now could lose its change without a word.
+                // If it failed open now, its modification could be lost silently.
                 let passes = self.guardian.passes(failed) && !self.has_changed;
                 return self.fail(failed.class, passes, alarm).then(|| {
                     let guardian = self.record.guardian.clone();
@@ -122,12 +120,12 @@ impl<'a> Participant<'a> {
         };
         self.agreed = (kind != VerdictKind::Deny).then(|| Arc::clone(content));
         self.change = change;
-        // Of several answers the strictest is told.
+        // Of several decisions the strictest is recorded.
         if self.record.verdict.is_none_or(|recorded| recorded <= kind) {
             self.record.verdict = Some(kind);
             self.record.reason = reason.or(self.record.reason.take());
         }
-        // What once passed by failure stays marked, unless it is a no in the end.
+        // A record that failed open stays marked, unless it is a denial in the end.
         if self.record.outcome != Outcome::FailedOpen || kind == VerdictKind::Deny {
             self.settle(Outcome::Enforced);
         }
@@ -138,7 +136,7 @@ impl<'a> Participant<'a> {
         self.record
     }
 
-    /// Answers whether it is a no that counts.
+    /// Returns whether the failure is an enforced denial.
     fn fail(&mut self, class: FailureClass, passes: bool, alarm: &dyn Alarm) -> bool {
         alarm.failed(&self.record.guardian, class, passes && self.enforces());
         self.record.failure = Some(class);
@@ -151,7 +149,7 @@ impl<'a> Participant<'a> {
     }
 }
 
-/// A length of time as records have it.
+/// A duration in the unit of records.
 pub(super) fn microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,5 @@
-//! The decision record of one event: what the policies said at each evaluation, what external guardians said, and the
-//! decision that follows.
+//! The decision record of one event: the verdict of the policies at each evaluation, the decisions of external
+//! guardians, and the resulting decision.
 
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ use super::participant::microseconds;
 /// The name of the gate's own policies among the guardians.
 const POLICY: &str = "policy";
 
-/// What has been said so far.
+/// The record so far.
 pub(super) struct DecisionRecord<'a> {
     hooked: &'a Hooked<'a>,
-    /// `None` where no policies are active.
+    /// `None` if no policies are active.
     policy: Option<GuardianRecord>,
     version: Option<u64>,
     shadow: Vec<WouldBe>,
     facts: Option<Value>,
-    /// What the others said, in their order.
+    /// The external guardians, in their order.
     pub(super) others: Vec<GuardianRecord>,
 }
 
 impl<'a> DecisionRecord<'a> {
-    /// What the policies said first.
+    /// Starts with the first verdict of the policies.
     pub(super) fn new(hooked: &'a Hooked<'a>, first: &PolicyJudgement, latency: Duration) -> Self {
         let policy = first.version.map(|_| GuardianRecord {
             guardian: POLICY.to_owned(),
@@ -48,7 +48,7 @@ impl<'a> DecisionRecord<'a> {
         decision_record
     }
 
-    /// What the policies said, first or again. Of several verdicts the strictest is told.
+    /// Adds a verdict of the policies. Of several verdicts the strictest is recorded.
     pub(super) fn add(&mut self, judgement: &PolicyJudgement, latency: Duration) {
         for would_be in &judgement.shadow {
             if !self.shadow.contains(would_be) {
@@ -69,7 +69,7 @@ impl<'a> DecisionRecord<'a> {
         record.latency_us = record.latency_us.saturating_add(microseconds(latency));
     }
 
-    /// What is written down.
+    /// The decision to record.
     pub(super) fn decision(self, verdict: &Verdict) -> HookDecision {
         let Self { hooked, .. } = self;
         let event = hooked.event;

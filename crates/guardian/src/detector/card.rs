@@ -1,6 +1,5 @@
-//! Numbers of payment cards: 12 to 19 digits, also with single blanks or hyphens between them, or in groups with points,
-//! low lines or slashes between them, that begin as those of an issuer, have a length that it gives out, and end in the
-//! right check digit.
+//! Payment card numbers: 12 to 19 digits, also with single blanks or hyphens between them, or in groups separated by
+//! points, underscores or slashes, with the prefix and length of an issuer and a valid check digit.
 
 use std::ops::Range;
 
@@ -9,7 +8,7 @@ use super::digits::{self, Group};
 const SHORTEST: usize = 12;
 const LONGEST: usize = 19;
 
-/// First and last beginning of an issuer's numbers, in six digits, and the lengths that these have.
+/// First and last prefix of an issuer, in six digits, and the minimum and maximum length.
 struct Issuer(u32, u32, usize, usize);
 
 const ISSUERS: [Issuer; 22] = [
@@ -32,7 +31,7 @@ const ISSUERS: [Issuer; 22] = [
     Issuer(400_000, 499_999, 13, 13),
     Issuer(400_000, 499_999, 16, 16),
     Issuer(400_000, 499_999, 19, 19),
-    // Maestro, which alone is as short as 12
+    // Maestro, the only one with 12 digits
     Issuer(501_800, 501_899, 12, 19),
     Issuer(502_000, 502_099, 12, 19),
     Issuer(503_800, 503_899, 12, 19),
@@ -45,10 +44,10 @@ const ISSUERS: [Issuer; 22] = [
     Issuer(810_000, 829_999, 16, 19),
 ];
 
-/// Fewer groups than this with other signs than blanks and hyphens between them are a decimal number or a date.
+/// Fewer groups than this with separators other than blanks and hyphens are a decimal number or a date.
 const MIN_GROUPS: usize = 3;
 
-/// Where card numbers stand.
+/// Finds the ranges of card numbers.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let groups = digits::groups(bytes);
@@ -77,8 +76,8 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// How many of the groups are the longest card number that begins with the first; 0 if none does. All of a run may be one
-/// however it is grouped, a part of it only in groups as on a card: a list of small numbers is none.
+/// The number of groups in the longest card number that begins with the first; 0 if there is none. A whole run may be a
+/// card number in any grouping, a part of it only in the groupings of cards: a list of small numbers is not one.
 fn longest(bytes: &[u8], groups: &[Group], from_start: bool) -> usize {
     let mut number = Number::default();
     let mut taken = 0;
@@ -111,7 +110,7 @@ struct Number {
     length: usize,
     /// The first six digits.
     beginning: u32,
-    /// The sums of the digits if those at odd, and those at even places are doubled.
+    /// The sums of the digits with those at odd, and with those at even positions doubled.
     sums: (u32, u32),
 }
 
@@ -128,7 +127,7 @@ impl Number {
         }
     }
 
-    /// Every second digit is doubled, the last one is not.
+    /// The Luhn check: every second digit is doubled, the last one is not.
     fn is_card(&self) -> bool {
         let sum = if self.length.is_multiple_of(2) { self.sums.0 } else { self.sums.1 };
         self.length >= SHORTEST && sum.is_multiple_of(10) && self.has_issuer()

@@ -1,4 +1,4 @@
-//! Expressions of one's own: compiled within limits, and searched for within limits.
+//! Custom expressions: compiled and searched within limits.
 
 use std::ops::Range;
 
@@ -6,17 +6,17 @@ use regex::{Regex, RegexBuilder};
 
 use super::DetectorError;
 
-/// How large an expression may become when it is compiled.
+/// The maximum size of a compiled expression.
 const LARGEST: usize = 1 << 20;
-/// How deep its groups may go.
+/// The maximum nesting of groups.
 const DEEPEST: u32 = 64;
-/// How many bytes may be gone through for one text. To find one match all that follows may have to be looked at, so many
+/// The maximum number of bytes searched for one text. Finding one match may need a scan of the whole rest, so many
 /// matches in a long text could otherwise cost the square of its length.
 const MAX_WORK: usize = 1 << 30;
-/// Texts in which an expression could match nothing at all.
+/// Texts in which an expression could have an empty match.
 const PROBES: [&str; 7] = ["", "a", "A", "0", " ", "a b", "a\nb"];
 
-/// Compiles it, refusing one that is too large or that a text of no length matches.
+/// Compiles an expression; rejects one that is too large or that matches the empty string.
 pub(super) fn compile(expression: &str) -> Result<Regex, DetectorError> {
     let compiled =
         RegexBuilder::new(expression).size_limit(LARGEST).dfa_size_limit(LARGEST).nest_limit(DEEPEST).build();
@@ -30,7 +30,7 @@ pub(super) fn compile(expression: &str) -> Result<Regex, DetectorError> {
     Ok(regex)
 }
 
-/// Where it matches. When there is too much to do, all that is left of the text counts as found.
+/// Finds the matches. Beyond the work limit, the rest of the text counts as a match.
 pub(super) fn find(regex: &Regex, text: &str) -> Vec<Range<usize>> {
     find_within(MAX_WORK, regex, text)
 }

@@ -1,6 +1,6 @@
-//! Groups of digits in a text, and what stands around them: the ground that card and telephone numbers are looked for on.
+//! Groups of digits in a text and their surroundings, the basis for detecting card and phone numbers.
 
-/// Digits side by side, from `start` to before `end`.
+/// Adjacent digits, from `start` to before `end`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Group {
     pub(super) start: usize,
@@ -12,15 +12,14 @@ impl Group {
         self.end - self.start
     }
 
-    /// Its digits.
     pub(super) fn of(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.start..self.end).unwrap_or_default()
     }
 }
 
-/// How far around digits is looked for the rest of a word.
+/// How far to look around digits for the rest of a word.
 const FAR_ENOUGH: usize = 64;
-/// No hexadecimal word that is an id or a hash, and may have many digits side by side, is shorter.
+/// Hexadecimal ids and hashes, which may have many adjacent digits, are at least this long.
 const MIN_HASH: usize = 24;
 
 /// All groups, in order.
@@ -38,7 +37,7 @@ pub(super) fn groups(bytes: &[u8]) -> Vec<Group> {
     groups
 }
 
-/// What stands between two groups.
+/// The bytes between two groups.
 pub(super) fn between(bytes: &[u8], first: Group, second: Group) -> &[u8] {
     bytes.get(first.end..second.start).unwrap_or_default()
 }
@@ -48,7 +47,7 @@ pub(super) fn before(bytes: &[u8], position: usize) -> Option<u8> {
     bytes.get(position.checked_sub(1)?).copied()
 }
 
-/// Whether digits here would be those behind a decimal point.
+/// Whether digits here follow a decimal point.
 pub(super) fn is_fraction(bytes: &[u8], start: usize) -> bool {
     before(bytes, start) == Some(b'.')
         && before(bytes, start.saturating_sub(1)).is_some_and(|byte| byte.is_ascii_digit())

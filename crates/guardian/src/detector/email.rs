@@ -1,20 +1,20 @@
-//! E-mail addresses: around an `@` a name without quotation marks and a domain of at least two labels, in any script.
+//! Email addresses: around an `@` a local part without quotes and a domain of at least two labels, in any script.
 
 use std::ops::Range;
 
-/// Where addresses stand.
+/// Finds the ranges of addresses.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     text.match_indices('@').filter_map(|(at, _)| Some(start_of_name(text, at)?..end_of_domain(text, at + 1)?)).collect()
 }
 
 fn start_of_name(text: &str, at: usize) -> Option<usize> {
     let name = text.get(..at)?.char_indices().rev().take_while(|(_, character)| is_name(*character));
-    // Emphasis and the like may stand directly before a name.
+    // Markup for emphasis may directly precede a name.
     let first = name.filter(|(_, character)| is_letter(*character) || *character == '_').last();
     first.map(|(position, _)| position)
 }
 
-/// The end of the last label that can be the last one of a domain.
+/// The end of the last label that can be a top-level domain.
 fn end_of_domain(text: &str, start: usize) -> Option<usize> {
     let rest = text.get(start..)?;
     let length = rest.find(|character| !(is_letter(character) || matches!(character, '-' | '.'))).unwrap_or(rest.len());
@@ -35,12 +35,12 @@ fn end_of_domain(text: &str, start: usize) -> Option<usize> {
     end
 }
 
-/// How much of this is a top level domain: letters of one script, at least two.
+/// The length of the top-level domain at the beginning: letters of one script, at least two.
 fn top_level(label: &str) -> Option<usize> {
     if label.starts_with("xn--") {
         return Some(label.trim_end_matches('-').len());
     }
-    // What follows in another script is the sentence that goes on.
+    // Text in another script is the continuation of the sentence.
     let is_ascii = label.starts_with(|first: char| first.is_ascii());
     let ends = |character: char| character.is_ascii() != is_ascii || character == '-';
     let top = label.split(ends).next()?;
@@ -53,7 +53,7 @@ fn is_name(character: char) -> bool {
         || matches!(character, '.' | '_' | '%' | '+' | '-' | '\'' | '&' | '!' | '#' | '$' | '*' | '^' | '~')
 }
 
-/// A letter or digit of any script; marks that belong to letters count as well.
+/// A letter or digit of any script; combining marks count as well.
 fn is_letter(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_alphanumeric();

@@ -1,20 +1,17 @@
-//! Which fields of a call's arguments are redacted: `body`, `address.street`, `items.*.note`, several with commas
-//! between, or `*` for all of them.
+//! Selects the fields of a call's arguments to redact: `body`, `address.street`, `items.*.note`, several separated by
+//! commas, or `*` for all.
 
 use serde_json::Value;
 
 use super::{Detectors, json, marker};
 
-/// Some fields of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldSelector {
-    /// Every field.
     All,
-    /// Those on these paths.
     Paths(Vec<FieldPath>),
 }
 
-/// The way to a field, step by step. A name goes through a list to the members of its items.
+/// The path to a field, step by step. A name applied to a list selects the members of its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldPath(Vec<Step>);
 
@@ -22,20 +19,18 @@ pub struct FieldPath(Vec<Step>);
 enum Step {
     /// Every member, or every item.
     Every,
-    /// The member with this name, or the item with this number.
+    /// The member with this name, or the item with this index.
     Name(String),
 }
 
-/// Why a text selects no fields.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// There is nothing between two commas or two points.
-    #[error("a name is missing in the fields `{0}`: write them as body,address.street,items.*.note or * for all")]
+    #[error("empty name in the fields `{0}`; use a list such as body,address.street,items.*.note, or * for all")]
     Empty(String),
 }
 
 impl FieldPath {
-    /// The name that it begins with, unless it begins everywhere.
+    /// The first name of the path, unless it is a wildcard.
     pub fn first_name(&self) -> Option<&str> {
         match self.0.first()? {
             Step::Name(name) => Some(name),
@@ -45,7 +40,7 @@ impl FieldPath {
 }
 
 impl FieldSelector {
-    /// Reads paths with commas between them, or `*`.
+    /// Parses comma-separated paths, or `*`.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         if text.trim() == "*" {
             return Ok(Self::All);
@@ -73,8 +68,8 @@ impl Step {
     }
 }
 
-/// Redacts what stands below these fields; `None` where nothing changed. Without detectors the whole value of each field
-/// becomes `[REDACTED]`. Names of members count as part of the field that they stand below.
+/// Redacts the values of these fields; `None` if nothing changed. Without detectors the whole value of each field
+/// becomes `[REDACTED]`. Names of members count as part of the field that contains them.
 pub fn redact_fields(value: &Value, fields: &FieldSelector, detectors: Option<&Detectors>) -> Option<Value> {
     match (fields, detectors) {
         (FieldSelector::All, Some(detectors)) => detectors.redact_json(value),
@@ -91,7 +86,7 @@ pub fn redact_fields(value: &Value, fields: &FieldSelector, detectors: Option<&D
     }
 }
 
-/// What the value becomes when what these steps lead to is redacted. `name` is that of the nearest member around it.
+/// The value with everything at these steps redacted. `name` is that of the nearest member around it.
 fn below(value: &Value, steps: &[Step], name: &str, detectors: Option<&Detectors>) -> Option<Value> {
     let Some((step, rest)) = steps.split_first() else {
         let Some(detectors) = detectors else { return whole(value) };

@@ -1,11 +1,11 @@
-//! International bank account numbers: a country's letters, the length that this country gives them, the right check
-//! digits; also in lower case and with single blanks or hyphens between.
+//! International bank account numbers: country code, the length for that country and valid check digits; also in lower
+//! case and with single blanks or hyphens between characters.
 
 use std::ops::Range;
 
 use super::digits::before;
 
-/// Where account numbers stand.
+/// Finds the ranges of account numbers.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found: Vec<Range<usize>> = Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Where the number that begins here ends.
+/// The end of the number that begins here.
 fn end_of(bytes: &[u8], start: usize) -> Option<usize> {
     let country = [bytes.get(start)?, bytes.get(start + 1)?].map(u8::to_ascii_uppercase);
     let length = length_in(country)?;
@@ -43,7 +43,7 @@ fn end_of(bytes: &[u8], start: usize) -> Option<usize> {
     (!is_longer && remainder(&characters) == 1).then_some(position)
 }
 
-/// Of the division by 97, the first four characters taken as the last and letters as numbers from 10.
+/// The remainder modulo 97, with the first four characters moved to the end and letters as numbers from 10.
 fn remainder(characters: &[u8]) -> u32 {
     let (beginning, rest) = characters.split_at_checked(4).unwrap_or_default();
     rest.iter().chain(beginning).fold(0, |remainder, &byte| {
@@ -52,7 +52,7 @@ fn remainder(characters: &[u8]) -> u32 {
     })
 }
 
-/// How long the numbers of a country of the registry are.
+/// The length of the numbers of a country in the registry.
 fn length_in(country: [u8; 2]) -> Option<usize> {
     Some(match &country {
         b"NO" => 15,

@@ -1,4 +1,4 @@
-//! Detectors over a JSON value: its texts, its numbers, the names of its members. What has nothing is not copied.
+//! Detectors over a JSON value: its strings, numbers and member names. A value without a match is not copied.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,14 @@ use serde_json::{Map, Number, Value};
 
 use super::{DetectorKind, Detectors, marker, secret};
 
-/// What this value becomes; `None` where it stays. `is_secret` tells that the name around it is that of a secret.
+/// The redacted value; `None` if it is unchanged. `is_secret` means that the surrounding name is that of a secret.
 pub(super) fn redact(detectors: &Detectors, value: &Value, is_secret: bool) -> Option<Value> {
     match value {
         Value::Null | Value::Bool(_) => None,
         Value::Number(number) => detectors.redact(&digits_of(number)).map(Value::String),
         Value::String(text) => {
             let redacted = detectors.redact(text);
-            // What was cut out may have been all that did not look random.
+            // The part that was redacted may have been all that did not look random.
             let texts = [Some(text), redacted.as_ref()];
             let is_secret = is_secret && texts.into_iter().flatten().any(|text| secret::is_value(text));
             let redacted = if is_secret { Some(DetectorKind::Secret.marker().to_owned()) } else { redacted };
@@ -37,7 +37,7 @@ pub(super) fn is_secret_name(detectors: &Detectors, name: &str) -> bool {
 
 fn redact_members(detectors: &Detectors, members: &Map<String, Value>) -> Option<Value> {
     let names: Vec<_> = members.keys().map(|name| detectors.redact(name)).collect();
-    // The name that is passed on counts too, or a second look at what is returned would find more.
+    // The redacted name counts too, or a second pass over the output would find more.
     let value_of = |(redacted, (name, value)): (&Option<String>, (&String, &Value))| {
         let names = [Some(name), redacted.as_ref()];
         redact(detectors, value, names.into_iter().flatten().any(|name| is_secret_name(detectors, name)))
@@ -51,7 +51,7 @@ fn redact_members(detectors: &Detectors, members: &Map<String, Value>) -> Option
     let mut numbers = 2..;
     let mut redacted = Map::new();
     for ((name, value), (new_name, new_value)) in members.iter().zip(names.into_iter().zip(values)) {
-        // Two names that become one must not cost a member.
+        // Two names that become equal must not lose a member.
         let name = new_name.map_or_else(
             || name.clone(),
             |name| {
@@ -64,7 +64,7 @@ fn redact_members(detectors: &Detectors, members: &Map<String, Value>) -> Option
     Some(Value::Object(redacted))
 }
 
-/// The number as a person would write it: a whole one without a point, whatever its type.
+/// The number as a person would write it: an integer without a point, whatever its type.
 fn digits_of(number: &Number) -> String {
     match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e20 => format!("{float:.0}"),

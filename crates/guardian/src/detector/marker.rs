@@ -1,5 +1,5 @@
-//! Markers: what stands in the place of what was found. They tell nothing, so what a detector finds inside of one counts
-//! for nothing; otherwise an expression such as `[A-Z]+` would find them for ever.
+//! Markers: the replacements of matches. A match inside a marker is ignored; otherwise an expression such as `[A-Z]+`
+//! would match markers forever.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,15 +8,15 @@ use std::ops::Range;
 pub(super) const PLAIN: &str = "[REDACTED]";
 
 const START: &str = "[REDACTED";
-/// With the number that tells names apart; more digits could be a number of somebody.
+/// The number that distinguishes names; with more digits it could be sensitive itself.
 const MAX_DIGITS: usize = 6;
 
-/// The marker with a number: for the name of a member, when another has the plain one.
+/// The numbered marker: for the name of a member, if another has the plain one.
 pub(super) fn numbered(number: usize) -> String {
     format!("{START}-{number}]")
 }
 
-/// Where markers stand, in order; those side by side are one.
+/// Finds markers, in order; adjacent ones are merged.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let mut markers: Vec<Range<usize>> = Vec::new();
     for (start, _) in text.match_indices(START) {
@@ -38,7 +38,7 @@ pub(super) fn is_inside(markers: &[Range<usize>], range: &Range<usize>) -> bool 
     around.is_some_and(|marker| range.end <= marker.end)
 }
 
-/// The text with this in the place of each marker.
+/// Replaces each marker.
 pub(super) fn replaced<'a>(text: &'a str, by: &str) -> Cow<'a, str> {
     let markers = find(text);
     if markers.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn replaced<'a>(text: &'a str, by: &str) -> Cow<'a, str> {
     Cow::Owned(rest)
 }
 
-/// How long `]`, `-KIND]` or `-NUMBER]` is, if this begins with it.
+/// The length of `]`, `-KIND]` or `-NUMBER]` at the beginning.
 fn length_of_tail(rest: &[u8]) -> Option<usize> {
     let kinds: [&[u8]; 7] = [b"]", b"-EMAIL]", b"-PHONE]", b"-CARD]", b"-IBAN]", b"-ID]", b"-SECRET]"];
     if let Some(kind) = kinds.iter().find(|kind| rest.starts_with(kind)) {

@@ -1,5 +1,5 @@
-//! Numbers that states give to persons. Each form is narrow, and has its checksum or its impossible ranges checked, so
-//! that ordinary numbers are left alone; where a form without blanks would fit too many of them, it is left out.
+//! National identification numbers. Each format is narrow, with a checksum or impossible ranges, so that ordinary
+//! numbers are not matched; a format without separators that would match too many of them is left out.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use super::digits;
 
 mod checks;
 
-/// How numbers are written, and what tells whether capitals and digits written so are one.
+/// A notation, and a check of the capital letters and digits in it.
 ///
-/// `d` is a digit, `a` a letter, `x` either; `_` is a blank that may be left out, `~` a hyphen that may be; anything else
-/// is itself.
+/// `d` is a digit, `a` a letter, `x` either; `_` is an optional blank, `~` an optional hyphen; anything else stands for
+/// itself.
 struct Form(&'static [u8], fn(&[u8]) -> bool);
 
 const FORMS: [Form; 14] = [
@@ -38,10 +38,10 @@ const FORMS: [Form; 14] = [
     Form(b"ddddddddd~dd", checks::brazil),
 ];
 
-/// No form is longer.
+/// No format is longer.
 const LONGEST: usize = 21;
 
-/// Where such numbers stand.
+/// Finds the ranges of such numbers.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
 }
 
 impl Form {
-    /// How long the number is that this begins with.
+    /// The length of the number at the beginning of the text.
     fn length_in(&self, text: &[u8]) -> Option<usize> {
         let Self(form, check) = self;
         let mut rest = text;
@@ -89,13 +89,13 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Not a part of something longer: more digits behind a sign, a fraction, a UUID.
+/// Not part of something longer: digits joined by punctuation, a fraction, a UUID.
 fn stands_alone(bytes: &[u8], range: &Range<usize>) -> bool {
     let before = bytes.get(range.start.saturating_sub(5)..range.start).unwrap_or_default();
     let after = bytes.get(range.end..bytes.len().min(range.end + 5)).unwrap_or_default();
     let is_joined = matches!(before, [.., digit, b'-'] if digit.is_ascii_digit())
         || matches!(after, [b'-', digit, ..] if digit.is_ascii_digit());
-    // Three of more groups of four digits are a part of a card's number.
+    // Three of more groups of four digits are part of a card number.
     let is_four = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
     let has_fours = bytes.get(range.clone()).is_some_and(|own| own.len() == 14 && own.get(4) == Some(&b' '));
     let has_more = matches!(before, [digits @ .., b' '] if digits.len() == 4 && is_four(digits))

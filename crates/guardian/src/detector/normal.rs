@@ -1,6 +1,6 @@
-//! The normal form of a text, for the search only: wide and foreign digits and letters as plain ones, encoded characters
-//! decoded, characters that nobody sees left out. It knows where each of its characters stands in the text, so that what
-//! is found in it is cut from the text as it was written.
+//! The normal form of a text, for searching only: full-width and non-Latin digits and letters become ASCII, encoded
+//! characters are decoded, and invisible characters dropped. It keeps the position of each character in the original,
+//! so that a match is cut from the text as it was written.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use toolgate_model::redaction::{Decoded, decoded};
 /// A text in normal form.
 pub(super) struct Normal {
     text: String,
-    /// For each byte where its character stands in the original; at last the length of that.
+    /// For each byte, the position of its character in the original; the last entry is the length of the original.
     positions: Vec<usize>,
 }
 
-/// `None` where the text is in normal form already.
+/// `None` if the text is already in normal form.
 pub(super) fn of(text: &str) -> Option<Normal> {
     let decoded = decoded(text);
     if decoded.is_none() && text.is_ascii() {
@@ -26,7 +26,7 @@ pub(super) fn of(text: &str) -> Option<Normal> {
         Normal { text: String::with_capacity(bytes.len()), positions: Vec::with_capacity(positions.len()) };
     let mut at = 0;
     for chunk in bytes.utf8_chunks() {
-        // What an escape spells may be no text.
+        // An escape may decode to invalid UTF-8.
         let invalid = (!chunk.invalid().is_empty()).then_some((char::REPLACEMENT_CHARACTER, chunk.invalid().len()));
         let characters = chunk.valid().chars().map(|character| (character, character.len_utf8()));
         for (character, length) in characters.chain(invalid) {
@@ -48,19 +48,19 @@ impl Normal {
         &self.text
     }
 
-    /// The same stretch in the text as it was written, together with what is not seen at its end.
+    /// The corresponding range of the original, including invisible characters at its end.
     pub(super) fn original(&self, range: &Range<usize>) -> Option<Range<usize>> {
         Some(*self.positions.get(range.start)?..*self.positions.get(range.end)?)
     }
 }
 
-/// The zeros of the scripts that have digits of their own.
+/// The zeros of scripts with their own digits.
 const ZEROS: [u32; 18] = [
     0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20, 0x1040,
     0x17e0, 0x1810,
 ];
 
-/// What the reader takes this character for; `None` where it is not seen.
+/// The ASCII character that a reader takes this one for; `None` if it is invisible.
 fn plain(character: char) -> Option<char> {
     if character.is_ascii() {
         return Some(character);
@@ -85,7 +85,7 @@ fn plain(character: char) -> Option<char> {
     }
 }
 
-/// The letter with this number among the capitals and the small ones.
+/// The letter with this index among the capital and small letters.
 fn letter(number: u32) -> char {
     let code = if number < 26 { u32::from('A') + number } else { u32::from('a') + number - 26 };
     char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)

@@ -1,5 +1,5 @@
-//! Telephone numbers: with `+` or `00` and a country code, with an area code in parentheses, with a leading 0, or in the
-//! groups of North America and China. Numbers without a sign of any of these are left alone.
+//! Phone numbers: with `+` or `00` and a country code, with an area code in parentheses, with a leading 0, or in the
+//! groupings of North America and China. Other numbers are not matched.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -8,7 +8,7 @@ use super::digits::{self, Group};
 const FEWEST: usize = 8;
 const MOST: usize = 15;
 
-/// Where telephone numbers stand.
+/// Finds the ranges of phone numbers.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let groups = digits::groups(bytes);
@@ -26,7 +26,7 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The number that begins with the first of these groups, and how many of them it takes.
+/// The number that begins with the first of these groups, and how many groups it has.
 fn number_at(bytes: &[u8], groups: &[Group]) -> Option<(Range<usize>, usize)> {
     let first = *groups.first()?;
     let joined = joined(bytes, groups);
@@ -39,7 +39,7 @@ fn number_at(bytes: &[u8], groups: &[Group]) -> Option<(Range<usize>, usize)> {
     (!is_something_else).then_some((start..last.end, taken))
 }
 
-/// The first group and those that may belong to the same number, no more digits than one has.
+/// The first group and those that may belong to the same number, up to the maximum number of digits.
 fn joined<'a>(bytes: &[u8], groups: &'a [Group]) -> &'a [Group] {
     let mut length = 0;
     let mut count = 0;
@@ -56,7 +56,7 @@ fn joined<'a>(bytes: &[u8], groups: &'a [Group]) -> &'a [Group] {
     groups.get(..count).unwrap_or_default()
 }
 
-/// What may stand between two groups of one number.
+/// Whether this may separate two groups of one number.
 fn joins(between: &[u8]) -> bool {
     matches!(
         between,
@@ -121,7 +121,7 @@ fn in_known_groups(bytes: &[u8], first: Group, joined: &[Group]) -> Option<(usiz
     (begins(bytes, first.start) && ends(bytes, last.end)).then_some((first.start, taken))
 }
 
-/// How many groups, at least two, are the longest number with so many digits.
+/// The number of groups, at least two, of the longest number with so many digits.
 fn longest(bytes: &[u8], joined: &[Group], lengths: RangeInclusive<usize>) -> Option<usize> {
     (2..=joined.len()).rev().find(|&taken| {
         let groups = joined.get(..taken).unwrap_or_default();
@@ -134,7 +134,7 @@ fn length_of(groups: &[Group]) -> usize {
     groups.iter().map(|group| group.len()).sum()
 }
 
-/// Whether these begin as day, month and year.
+/// Whether these groups begin with day, month and year.
 fn is_date(bytes: &[u8], groups: &[Group]) -> bool {
     let [day, month, year, ..] = groups else { return false };
     let sign = digits::between(bytes, *day, *month);
@@ -142,7 +142,7 @@ fn is_date(bytes: &[u8], groups: &[Group]) -> bool {
     has_signs && (day.len(), month.len(), year.len()) == (2, 2, 4)
 }
 
-/// Whether a number may begin here: not in a word, and not behind digits that a sign joins to it.
+/// Whether a number may begin here: not inside a word, and not after digits joined by punctuation.
 fn begins(bytes: &[u8], start: usize) -> bool {
     let sign = digits::before(bytes, start);
     let is_joined = matches!(sign, Some(b'-' | b'.' | b'/' | b':'))
@@ -150,7 +150,7 @@ fn begins(bytes: &[u8], start: usize) -> bool {
     !is_joined && !follows_word(bytes, start) && sign != Some(b'_')
 }
 
-/// Whether a number may end here: before an extension (`x12`), but not in a word, a time or a longer list.
+/// Whether a number may end here: before an extension (`x12`), but not inside a word, a time or a longer list.
 fn ends(bytes: &[u8], end: usize) -> bool {
     let next = bytes.get(end).copied();
     let is_joined = matches!(next, Some(b'-' | b'.' | b'/' | b':'))

@@ -1,5 +1,5 @@
-//! Secrets in a text: what the record of calls would hide too, cut out as closely as its shape allows, and random values
-//! behind names such as `password=` or `api_key:`. Which shapes and names these are is known in one place, the model.
+//! Secrets in a text: what the record of calls would redact too, cut out as closely as its format allows, and random
+//! values after names such as `password=` or `api_key:`. The model defines these formats and names.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,19 +9,19 @@ use toolgate_model::arguments;
 
 use super::marker;
 
-/// No token that has a prefix is shorter.
+/// The minimum length of a token with a prefix.
 const MIN_TOKEN: usize = 12;
-/// No value that is told by the name before it is shorter.
+/// The minimum length of a value that is recognized by the name before it.
 const MIN_VALUE: usize = 8;
-/// No random value is made of fewer different characters.
+/// The minimum number of different characters in a random value.
 const MIN_CHARACTERS: u32 = 6;
-/// How much of a value is looked at to tell whether it is random.
+/// How much of a value is examined to tell whether it is random.
 const FAR_ENOUGH: usize = 32;
-/// No name of a secret is shorter, or longer.
+/// The minimum and maximum length of a secret's name.
 const MIN_NAME: usize = 3;
 const MAX_NAME: usize = 64;
 
-/// Where secrets stand.
+/// Finds the ranges of secrets.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     if has_shape(&marker::replaced(text, "[x]")) {
@@ -29,7 +29,7 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
         found.extend(passwords(text));
         found.extend(tokens(text));
         if found.is_empty() {
-            // The model knows a shape that is not known here.
+            // The model knows a format that is not known here.
             found.push(0..text.len());
         }
     }
@@ -37,17 +37,17 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether this looks like the value of a secret, when its name says that it is one.
+/// Whether this looks like the value of a secret, given that its name is one of a secret.
 pub(super) fn is_value(text: &str) -> bool {
     !text.contains(char::is_whitespace) && is_random(marker::replaced(text, "").as_bytes())
 }
 
-/// Whether the record of a call would hide what has this name.
+/// Whether the record of a call would redact a value with this name.
 pub(super) fn is_name(name: &str) -> bool {
     is_hidden(&Value::Object(Map::from_iter([(name.to_owned(), Value::Null)])))
 }
 
-/// Blocks that hold a private key, whole.
+/// Complete blocks with a private key.
 fn private_keys(text: &str) -> Vec<Range<usize>> {
     const BEGIN: &str = "-----BEGIN ";
     let mut found = Vec::new();
@@ -58,7 +58,7 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
         if start < done || label.len() > 40 || !label.contains("PRIVATE KEY") {
             continue;
         }
-        // Of a block that was cut off, nothing is left.
+        // Of a truncated block, nothing remains.
         let closing = format!("-----END {label}-----");
         let length = after.find(&closing).map_or(after.len(), |position| position + closing.len());
         done = start + BEGIN.len() + length;
@@ -67,7 +67,7 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The name and password in addresses such as `postgres://name:password@host`.
+/// The user name and password in URLs such as `postgres://name:password@host`.
 fn passwords(text: &str) -> Vec<Range<usize>> {
     let ends = |letter: char| matches!(letter, '/' | '?' | '#' | '"' | '\'' | '<' | '>') || letter.is_whitespace();
     let mut found = Vec::new();
@@ -84,7 +84,7 @@ fn passwords(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Tokens with a known prefix, signed tokens, and what follows the word `Bearer` or `Basic`.
+/// Tokens with a known prefix, signed tokens, and the word after `Bearer` or `Basic`.
 fn tokens(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut scheme = None;
@@ -103,7 +103,7 @@ fn tokens(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The parts of a word that are tokens by themselves, or all of it.
+/// The parts of a word that are tokens by themselves, or the whole word.
 fn closest(word: &str) -> impl Iterator<Item = Range<usize>> {
     let is_token = |part: &Range<usize>| word.get(part.clone()).is_some_and(has_shape);
     let parts: Vec<_> = runs(word, |byte| !b"=/+~".contains(&byte)).filter(is_token).collect();
@@ -111,7 +111,7 @@ fn closest(word: &str) -> impl Iterator<Item = Range<usize>> {
     parts.into_iter().chain(whole)
 }
 
-/// What stands behind `name=`, `name:`, `"name": "` where the name is one of a secret and the value looks random.
+/// Values after `name=`, `name:`, `"name": "` if the name is one of a secret and the value looks random.
 fn named_values(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found: Vec<Range<usize>> = Vec::new();
@@ -130,7 +130,7 @@ fn named_values(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Behind the blanks and quotation marks that follow the sign at this position.
+/// The position after the blanks and quotes that follow the sign at this position.
 fn start_of_value(bytes: &[u8], position: usize) -> usize {
     let opens = |byte: &&u8| b" \"'\\`=>".contains(*byte);
     position + 1 + bytes.iter().skip(position + 1).take(8).take_while(opens).count()
@@ -147,7 +147,7 @@ fn name_before(text: &str, position: usize) -> Option<&str> {
     before.get(before.len() - length..)
 }
 
-/// Digits and letters, or capitals among small letters in something long; few of them the same.
+/// Digits and letters, or capital and small letters in a long value; few of them equal.
 fn is_random(value: &[u8]) -> bool {
     if value.len() < MIN_VALUE {
         return false;
@@ -163,7 +163,7 @@ fn is_random(value: &[u8]) -> bool {
     is_mixed && seen.count_ones() >= MIN_CHARACTERS
 }
 
-/// Whether the record of a call would hide this text.
+/// Whether the record of a call would redact this text.
 fn has_shape(text: &str) -> bool {
     is_hidden(&Value::from(text))
 }
@@ -172,8 +172,7 @@ fn is_hidden(value: &Value) -> bool {
     matches!(arguments::redacted(value, &[]), Cow::Owned(_))
 }
 
-/// Stretches of such bytes. They are made of whole characters, because a byte beyond ASCII is never the end of one kind
-/// and the beginning of another.
+/// Runs of such bytes. They consist of whole characters, because a byte beyond ASCII never separates two kinds.
 fn runs(text: &str, is_part: impl Fn(u8) -> bool) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let mut position = 0;

@@ -1,5 +1,5 @@
-//! The annotations of a rule: its name, its reason, its remedy, whether it only watches. Whatever else is written there is
-//! an error that names it, so that no misspelt remedy turns into none.
+//! The annotations of a rule: id, reason, remedy and mode. Unknown annotations are errors, so that a misspelt remedy is
+//! not silently ignored.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use super::problem::nearest;
 use super::remedy::{Asking, Redaction, Remedy};
 use crate::detector::{DetectorKind, Detectors, FieldSelector};
 
-/// All annotations that there are.
 const KNOWN: [&str; 10] =
     ["id", "reason", "description", "mode", "remedy", "approvers", "quorum", "within", "fields", "detectors"];
 const OF_ASK: [&str; 3] = ["approvers", "quorum", "within"];
@@ -20,7 +19,7 @@ const DESCRIPTION_LIMIT: usize = 2_000;
 const MAX_APPROVERS: u32 = 16;
 const MAX_WAIT_SECONDS: u64 = 7 * 24 * 60 * 60;
 
-/// What a rule says about itself.
+/// The parsed annotations.
 #[derive(Debug, Default)]
 pub(super) struct Annotations {
     pub(super) id: Option<String>,
@@ -30,7 +29,7 @@ pub(super) struct Annotations {
     pub(super) remedy: Option<Remedy>,
 }
 
-/// What is wrong with an annotation, and a hint.
+/// An error in an annotation, with a hint.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) message: String,
@@ -38,7 +37,7 @@ pub(super) struct Fault {
 }
 
 impl Annotations {
-    /// Reads all of them, and finds all that is wrong.
+    /// Parses all annotations and reports all errors.
     pub(super) fn read(policy: &Policy) -> Result<Self, Vec<Fault>> {
         let given: BTreeMap<&str, &str> = policy.annotations().collect();
         let mut faults: Vec<Fault> =
@@ -60,18 +59,18 @@ impl Annotations {
         match given.get("mode") {
             None => {}
             Some(&"shadow") => read.shadow = true,
-            Some(other) => note(format!("`@mode` is shadow or is left out, and not `{other}`")),
+            Some(other) => note(format!("`@mode` must be shadow or absent, not `{other}`")),
         }
         let remedy = match given.get("remedy") {
             None => Ok(None),
             Some(&"ask") => asking(&given).map(|asking| Some(Remedy::Ask(asking))),
             Some(&"redact") => redaction(&given).map(|redaction| Some(Remedy::Redact(redaction))),
-            Some(other) => Err(format!("`@remedy` is ask or redact, and not `{other}`")),
+            Some(other) => Err(format!("`@remedy` must be ask or redact, not `{other}`")),
         };
         let named = given.get("remedy").copied();
         for (remedy, names) in [("ask", OF_ASK.as_slice()), ("redact", OF_REDACT.as_slice())] {
             for name in names.iter().filter(|name| given.contains_key(**name) && named != Some(remedy)) {
-                note(format!("`@{name}` belongs to `@remedy(\"{remedy}\")`: add that, or leave it out"));
+                note(format!("`@{name}` requires `@remedy(\"{remedy}\")`; add that, or remove `@{name}`"));
             }
         }
         match remedy {
@@ -84,7 +83,7 @@ impl Annotations {
 
 fn unknown(name: &str) -> Fault {
     let help = nearest(name, KNOWN.into_iter()).map(|known| format!("did you mean `@{known}`?"));
-    Fault { message: format!("there is no annotation `@{name}`: use {}", KNOWN.join(", ")), help }
+    Fault { message: format!("unknown annotation `@{name}`; use {}", KNOWN.join(", ")), help }
 }
 
 fn asking(given: &BTreeMap<&str, &str>) -> Result<Asking, String> {
@@ -98,14 +97,16 @@ fn asking(given: &BTreeMap<&str, &str>) -> Result<Asking, String> {
             .parse()
             .ok()
             .filter(|count| (1..=MAX_APPROVERS).contains(count))
-            .ok_or_else(|| format!("`@quorum` is a number from 1 to {MAX_APPROVERS}, and not `{count}`"))?,
+            .ok_or_else(|| format!("`@quorum` must be a number from 1 to {MAX_APPROVERS}, not `{count}`"))?,
     };
     let within = given.get("within").map(|text| seconds(text)).transpose()?;
     Ok(Asking { groups, quorum, within })
 }
 
 fn group_of(name: &str) -> Result<String, String> {
-    check_identifier(name).map_err(|error| format!("a group of `@approvers` {error}; write them as security,legal"))?;
+    check_identifier(name).map_err(|error| {
+        format!("invalid group in `@approvers`: it {error}; separate groups with commas, such as security,legal")
+    })?;
     Ok(name.to_owned())
 }
 
@@ -122,9 +123,9 @@ fn seconds(text: &str) -> Result<u64, String> {
         text.strip_suffix(['s', 'm', 'h', 'd']).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
     let count = count.and_then(|digits| digits.parse::<u64>().ok());
     let seconds = count.zip(unit).and_then(|(count, unit)| count.checked_mul(unit));
-    seconds
-        .filter(|seconds| (1..=MAX_WAIT_SECONDS).contains(seconds))
-        .ok_or_else(|| format!("`@within` is a time like 90s, 15m, 2h or 7d, at most seven days, and not `{text}`"))
+    seconds.filter(|seconds| (1..=MAX_WAIT_SECONDS).contains(seconds)).ok_or_else(|| {
+        format!("`@within` must be a duration such as 90s, 15m, 2h or 7d, at most seven days, not `{text}`")
+    })
 }
 
 fn redaction(given: &BTreeMap<&str, &str>) -> Result<Redaction, String> {
@@ -132,8 +133,8 @@ fn redaction(given: &BTreeMap<&str, &str>) -> Result<Redaction, String> {
     let fields = fields.map_err(|error| format!("`@fields`: {error}"))?;
     let detectors = match given.get("detectors") {
         None if fields == FieldSelector::All => {
-            let advice = "say with `@detectors` what to look for, or with `@fields` which fields to replace";
-            return Err(format!("a redaction of everything would leave nothing: {advice}"));
+            let advice = "set `@detectors` to what to look for, or `@fields` to the fields to replace";
+            return Err(format!("`@remedy(\"redact\")` needs a target; {advice}"));
         }
         None => None,
         Some(list) => Some(detectors(list).map_err(|error| format!("`@detectors`: {error}"))?),
@@ -147,7 +148,7 @@ fn redaction(given: &BTreeMap<&str, &str>) -> Result<Redaction, String> {
     })
 }
 
-/// A list with commas between; an expression goes on to the end, whatever is in it.
+/// A comma-separated list; an expression extends to the end, whatever it contains.
 fn detectors(list: &str) -> Result<Detectors, String> {
     let mut kinds = Vec::new();
     let mut rest = Some(list);

@@ -1,5 +1,5 @@
-//! Tests that stand beside the policies: given this event, expect this verdict. They are YAML, in files that end in
-//! `.test.yaml`, and nothing in them is ignored.
+//! Policy tests next to the policies: given this event, expect this verdict. They are YAML files that end in
+//! `.test.yaml`; unknown members are errors.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use toolgate_model::strict_yaml;
 use super::policy_input::{Lookup, PolicyInput};
 use super::set::CompiledSet;
 
-/// How files of tests are called.
+/// The extension of test files.
 const EXTENSION: &str = ".test.yaml";
 
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ struct Test {
     given: Value,
     /// allow, modify, ask or deny.
     expect: String,
-    /// The rule that must be behind it.
+    /// The rule that must decide.
     by: Option<String>,
     /// What the arguments, or the result, must become.
     becomes: Option<Value>,
@@ -55,7 +55,8 @@ pub(super) fn run(
                 line: None,
                 message: error,
                 help: Some(
-                    "a file of tests has `tests`, each with name, given, expect and perhaps by, becomes".to_owned(),
+                    "a test file must have `tests`, each with name, given, expect and optionally by, becomes"
+                        .to_owned(),
                 ),
             }),
         }
@@ -79,10 +80,10 @@ fn judge(set: &CompiledSet, test: &Test, tools: Lookup<'_>) -> Result<(), String
     if came != expected {
         let reason = judgement.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
         let rules = if by.is_empty() { "no rule".to_owned() } else { by.join(", ") };
-        return Err(format!("expected {}, and it is {} by {rules}{reason}", expected.as_str(), came.as_str()));
+        return Err(format!("expected {}, got {} by {rules}{reason}", expected.as_str(), came.as_str()));
     }
     if let Some(wanted) = test.by.as_deref().filter(|wanted| !by.contains(wanted)) {
-        return Err(format!("expected to be decided by {wanted}, and it is by {}", by.join(", ")));
+        return Err(format!("expected a decision by {wanted}, got one by {}", by.join(", ")));
     }
     let Some(wanted) = &test.becomes else { return Ok(()) };
     let became = match &judgement.verdict {
@@ -90,9 +91,9 @@ fn judge(set: &CompiledSet, test: &Test, tools: Lookup<'_>) -> Result<(), String
             Content::Result { value, .. } => value.clone().into_owned(),
             other => other.to_json(),
         },
-        _ => return Err("expected a change, and nothing was changed".to_owned()),
+        _ => return Err("expected a modification, got none".to_owned()),
     };
-    if became == *wanted { Ok(()) } else { Err(format!("expected to become {wanted}, and it became {became}")) }
+    if became == *wanted { Ok(()) } else { Err(format!("expected {wanted}, got {became}")) }
 }
 
 fn yaml() -> Options {

@@ -1,5 +1,4 @@
-//! What can be said about policies without a call: whether they are right, what they would have said. This is the gate's
-//! [`PolicyBook`].
+//! Policies without a call: checking, testing and re-evaluating them. Implements the gate's [`PolicyBook`].
 
 use std::sync::Arc;
 
@@ -19,10 +18,10 @@ use super::rule::Rule;
 use super::schema;
 use super::set::CompiledSet;
 
-/// The annotation that keeps a rule in shadow, as it is written.
+/// The annotation for shadow mode.
 const SHADOW: &str = "@mode(\"shadow\")";
 
-/// Reads policies in Cedar.
+/// [`PolicyBook`] for Cedar policies.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CedarBook;
 
@@ -55,19 +54,22 @@ impl PolicyBook for CedarBook {
     }
 
     fn promote(&self, files: &[PolicyFile], policy: &str) -> Result<Vec<PolicyFile>, String> {
-        let unreadable = |_| "the active policies cannot be read".to_owned();
+        let unreadable = |_| "could not load the active policies".to_owned();
         let set = CompiledSet::compile(0, files).map_err(unreadable)?;
         let rule = set.rules().iter().find(|rule| rule.id == policy);
-        let rule = rule.ok_or_else(|| format!("there is no rule `{policy}` in the active policies"))?;
+        let rule = rule.ok_or_else(|| format!("the active policies have no rule `{policy}`"))?;
         if !rule.shadow {
-            return Err(format!("the rule `{policy}` is in force already"));
+            return Err(format!("rule `{policy}` is already enforced"));
         }
         let text = rule.text();
-        let promoted = without_shadow(&text)
-            .ok_or_else(|| format!("take {SHADOW} out of the rule `{policy}` and apply the files again"))?;
+        let promoted = without_shadow(&text).ok_or_else(|| {
+            format!("could not edit rule `{policy}`; remove {SHADOW} from it and apply the files again")
+        })?;
         let mut files = files.to_vec();
         let file = files.iter_mut().find(|file| file.name == rule.file && file.text.contains(&text));
-        let file = file.ok_or_else(|| format!("take {SHADOW} out of the rule `{policy}` and apply the files again"))?;
+        let file = file.ok_or_else(|| {
+            format!("could not edit rule `{policy}`; remove {SHADOW} from it and apply the files again")
+        })?;
         file.text = file.text.replacen(&text, &promoted, 1);
         Ok(files)
     }
@@ -106,8 +108,8 @@ fn reevaluate(set: &CompiledSet, recorded: &Recorded) -> Reevaluation {
     }
 }
 
-/// The arguments as guardians were shown them, where the log has all of them. It may have less, by the tool's logging
-/// rule, or what guardians made of them: the hash tells.
+/// The arguments as guardians saw them, if the log has all of them. The log may have fewer, by the tool's logging rule,
+/// or the arguments as modified by guardians: the hash tells.
 fn whole_inputs(recorded: &Recorded) -> Option<&Value> {
     let called = recorded.called.as_ref()?;
     let came = recorded.decision.as_ref().map_or(&called.args_hash, |decision| &decision.hash_before);
@@ -115,7 +117,7 @@ fn whole_inputs(recorded: &Recorded) -> Option<&Value> {
     (*came == arguments_hash(inputs, &[])).then_some(inputs)
 }
 
-/// What is known of a call that no guardian was asked about.
+/// The facts of a call without a guardian decision.
 fn known_facts(recorded: &Recorded) -> Value {
     let mut facts = Map::new();
     let named = recorded.called.as_ref().map(|called| json!(called.tool_name));
@@ -123,7 +125,7 @@ fn known_facts(recorded: &Recorded) -> Value {
     if recorded.actor != recorded.agent {
         facts.insert("actor".to_owned(), json!(recorded.actor));
     }
-    // A tool that there is no more is known by its name only.
+    // A tool that no longer exists is known by its name only.
     let tool = match &recorded.tool {
         Some(_) => named,
         None => named.map(|name| json!({"name": name})),
@@ -134,7 +136,7 @@ fn known_facts(recorded: &Recorded) -> Value {
     Value::Object(facts)
 }
 
-/// The text of a rule without the annotation that keeps it in shadow; `None` where it is written in an unusual way.
+/// The text of a rule without the shadow mode annotation; `None` if it is written in an unusual way.
 fn without_shadow(text: &str) -> Option<String> {
     let (before, after) = text.split_once(SHADOW)?;
     let after = after.strip_prefix('\n').or_else(|| after.strip_prefix(' ')).unwrap_or(after);

@@ -1,5 +1,5 @@
-//! Slices that were made already. A slice is found only by exactly what it was made from, so that it is never a stale one:
-//! every change of a principal has another revision, and every change of a tool another definition.
+//! The cache of slices. The key of a slice is everything that it was made from, so that a hit is never stale: every
+//! change of a principal has a new revision, and every change of a tool a new definition.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use toolgate_model::principal::PrincipalId;
 
 use super::slice::{Rulesets, Slice};
 
-/// How many slices are kept, and how many rules in them; beyond that all are let go.
+/// The maximum number of slices, and of rules in them; beyond it the cache is cleared.
 const MAX_SLICES: usize = 8_192;
 const MAX_RULES: usize = 200_000;
 
-/// What a slice is made from.
+/// The cache key of a slice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SubjectKey {
     hook: Hook,
@@ -29,11 +29,11 @@ pub(super) struct SubjectKey {
 struct ToolKey {
     name: String,
     external: bool,
-    /// INVARIANT: the slice that is found by it holds the definition, so that no other can come to be there.
+    /// INVARIANT: the cached slice keeps the definition alive, so that no other can have its address.
     definition: usize,
 }
 
-/// What was made already.
+/// The cache.
 #[derive(Default)]
 pub(super) struct Slices {
     slices: HashMap<SubjectKey, Arc<Slice>>,
@@ -42,7 +42,7 @@ pub(super) struct Slices {
 }
 
 impl SubjectKey {
-    /// `None` where it is not worth keeping: a tool that is in no registry is another one with every call.
+    /// `None` if caching is useless: a tool outside the registries is a new one with every call.
     pub(super) fn of(subject: &Subject<'_>) -> Option<Self> {
         let tool = match subject.tool {
             None => None,

@@ -1,5 +1,5 @@
-//! What is wrong with a policy set in the eyes of the catalog: a rule about a tool, a parameter or an attribute that does
-//! not exist would never apply, and whoever wrote it would not know.
+//! Checks a policy set against the catalog: a rule about a tool, a parameter or an attribute that does not exist would
+//! silently never apply.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,16 +13,16 @@ use super::rule::Rule;
 use super::schema::{EXTERNAL, schema_about};
 use super::set::CompiledSet;
 
-/// How many rules are looked at together.
+/// The number of rules that are checked together.
 const TOGETHER: usize = 250;
 
 impl CompiledSet {
-    /// Everything that does not fit these tools, in the order of the files.
+    /// All mismatches with these tools, in the order of the files.
     pub fn check(&self, tools: &[PolicyTool]) -> Vec<Problem> {
         let names = Names::of(tools);
         let mut problems: Vec<Problem> = self.rules().iter().flat_map(|rule| names.unknown_in(rule)).collect();
-        // Every rule is looked at for every action in the schema: rules about the same actions are looked at together,
-        // by a schema that has no others.
+        // Cedar checks every rule for every action in the schema: rules about the same actions are checked together,
+        // with a schema that has no others.
         let mut rules: Vec<&Rule> = self.rules().iter().map(|rule| &**rule).collect();
         rules.sort_by(|left, right| left.scope.actions().cmp(&right.scope.actions()));
         for rules in rules.chunks(TOGETHER) {
@@ -42,7 +42,7 @@ impl CompiledSet {
         let result = Validator::new(schema).validate(&policies, ValidationMode::default());
         let by_id: HashMap<&PolicyId, &Rule> = rules.iter().map(|rule| (rule.policy.id(), *rule)).collect();
         for error in result.validation_errors() {
-            // Those are among the names above, with a better hint.
+            // These are among the names above, with a better hint.
             if !matches!(error, ValidationError::UnrecognizedActionId(_)) {
                 problems.extend(by_id.get(error.policy_id()).map(|rule| self.problem(rule, error)));
             }
@@ -60,7 +60,7 @@ impl CompiledSet {
     fn problem(&self, rule: &Rule, error: &dyn Diagnostic) -> Problem {
         let file = self.files.iter().find(|file| file.name == rule.file);
         let found = Problem::of_cedar(error, &rule.file, file.map_or("", |file| &file.text));
-        // Cedar begins each message with the id, which has a place of its own here.
+        // Cedar begins each message with the id, which has its own field here.
         let opening = format!("for policy `{}`, ", rule.id);
         let message = found.message.strip_prefix(&opening).unwrap_or(&found.message).to_owned();
         Problem { policy: Some(rule.id.clone()), line: found.line.or(rule.line), message, ..found }
@@ -76,9 +76,9 @@ fn never(rule: &Rule) -> Problem {
         file: rule.file.clone(),
         line: rule.line,
         policy: Some(rule.id.clone()),
-        message: "this rule can never apply: no tool or hook has what it speaks of".to_owned(),
+        message: "this rule can never apply: it matches no tool or hook".to_owned(),
         help: Some(
-            "look at the names of tools and parameters in it, and whether its conditions exclude each other".to_owned(),
+            "check the names of tools and parameters in it, and whether its conditions exclude each other".to_owned(),
         ),
     }
 }
@@ -112,7 +112,7 @@ impl Names {
         }
     }
 
-    /// What a rule names and there is not. One about the tools of others may name any of those.
+    /// The unknown names in a rule. A rule about external tools may name any of those.
     fn unknown_in(&self, rule: &Rule) -> Vec<Problem> {
         let is_external =
             |action: &EntityUid| action.id().unescaped().split_once(':').is_some_and(|(_, of)| of == EXTERNAL);
@@ -132,7 +132,7 @@ impl Names {
                     file: rule.file.clone(),
                     line: rule.line,
                     policy: Some(rule.id.clone()),
-                    message: format!("there is no {kind} `{name}`: name one of the catalog"),
+                    message: format!("unknown {kind} `{name}`; use one of the catalog"),
                     help: nearest(name, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?")),
                 });
             }

@@ -1,5 +1,5 @@
-//! The engine: each tenant's active policies, read once for each change and shared by all calls. A set that cannot be
-//! read refuses everything: it was checked when it was applied, so something is badly wrong.
+//! The policy engine: compiles each tenant's active policies once per change and shares them among all calls. A set
+//! that cannot be compiled refuses everything: it was checked when it was applied, so this is an internal error.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,24 +22,23 @@ use super::policy_input::facts_of;
 use super::set::CompiledSet;
 use crate::composition::{InProcess, PolicyJudgement};
 
-/// How long the labels of tools stay on a conversation.
+/// How long the labels of called tools stay on a conversation.
 pub const MARKS_LAST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Judges by the policies that are active.
+/// Evaluates events against the active policies.
 pub struct PolicyEngine {
     policies: Arc<dyn Policies>,
     clock: Arc<dyn Clock>,
     sets: Mutex<HashMap<TenantId, Arc<Loaded>>>,
 }
 
-/// The policies of one revision; read when they are first needed.
+/// The policies of one revision; compiled on first use.
 struct Loaded {
     revision: u64,
     set: OnceCell<Result<Arc<CompiledSet>, String>>,
 }
 
 impl PolicyEngine {
-    /// With the policies that are kept there.
     pub fn new(policies: Arc<dyn Policies>, clock: Arc<dyn Clock>) -> Self {
         Self { policies, clock, sets: Mutex::default() }
     }
@@ -53,7 +52,8 @@ impl PolicyEngine {
                 Some(loaded) => Arc::clone(loaded),
                 None => {
                     let loaded = Arc::new(Loaded { revision: policies.revision, set: OnceCell::new() });
-                    // A call that was judged by an older set does not put that back: it is judged again anyway.
+                    // A call that was evaluated by an older set does not restore it: the call is evaluated again
+                    // anyway.
                     let newer = sets.get(tenant).is_some_and(|known| known.revision > policies.revision);
                     if !newer {
                         sets.insert(tenant.clone(), Arc::clone(&loaded));
@@ -64,16 +64,16 @@ impl PolicyEngine {
         };
         let read = || async {
             let (version, files) = (active.version, active.files.clone());
-            // Thousands of rules take a while to read: beside the calls in flight.
+            // Compiling thousands of rules takes a while, so it is offloaded.
             let reading = tokio::task::spawn_blocking(move || CompiledSet::compile(version, &files));
             match reading.await {
                 Ok(Ok(set)) => Ok(Arc::new(set)),
                 Ok(Err(problems)) => {
                     let first = problems.first().map_or_else(String::new, |problem| problem.message.clone());
-                    tracing::error!(%tenant, version, first, "the active policies cannot be read: everything is refused");
+                    tracing::error!(%tenant, version, first, "could not load the active policies; every call is refused");
                     Err(first)
                 }
-                Err(_) => Err("the reading broke off".to_owned()),
+                Err(_) => Err("compilation was interrupted".to_owned()),
             }
         };
         Some(loaded.set.get_or_init(read).await.clone())
@@ -113,8 +113,7 @@ impl InProcess for PolicyEngine {
     async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal> {
         let policies = self.policies(hooked.tenant, hooked.freshness).await?;
         let judgement = self.judge_by(&policies, hooked, content).await?;
-        // A pass is checked again when the call is admitted. Nobody looks at a refusal or a question again, so those
-        // must come from the newest policies.
+        // An allow is checked again at admission. A refusal or an ask is not, so it must come from the newest policies.
         if hooked.freshness == Freshness::Newest || judgement.verdict.kind() < VerdictKind::Ask {
             return Ok(judgement);
         }
@@ -156,7 +155,8 @@ impl PolicyEngine {
             Some(Err(_)) => {
                 let denial = Denial {
                     cause: DenialCause::Unevaluable,
-                    reason: "the active policies cannot be read; whoever manages policies must apply others".to_owned(),
+                    reason: "could not load the active policies; a policy administrator must apply a valid set"
+                        .to_owned(),
                     policy: None,
                 };
                 return Ok(said(Judgement::deny(denial, Vec::new()), true, basis));
@@ -188,7 +188,8 @@ impl PolicyEngine {
             address: Some(hooked.address),
             history: history.as_ref(),
             arguments: hooked.arguments,
-            // Another runtime is told what is taken out of its question, and would learn whether a guess was right.
+            // An external runtime is told what is redacted from its question, and could learn whether it guessed a
+            // secret.
             secrets: hooked.secrets.filter(|_| hooked.dialect == Dialect::Native).unwrap_or_default(),
         };
         let judgement = judge(&slice, &facts);

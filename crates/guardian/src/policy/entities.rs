@@ -1,5 +1,5 @@
-//! Who and what a call is about, as Cedar's entities. They change only when a principal or a tool does, so they are made
-//! once and kept.
+//! The principals and tools of a call as Cedar entities. They change only when a principal or a tool does, so they are
+//! cached.
 
 use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use toolgate_model::principal::{Principal, PrincipalId};
 use super::index::Place;
 use super::schema::EXTERNAL;
 
-/// The types of the schema, read once.
+/// The entity types of the schema, parsed once.
 #[derive(Debug)]
 pub(super) struct EntityTypes {
     principal: EntityTypeName,
@@ -45,7 +45,7 @@ impl EntityTypes {
         })
     }
 
-    /// Who and what an event is about.
+    /// The principal, action and resource of an event.
     pub(super) fn event_entities(&self, subject: &Subject<'_>) -> Result<EventEntities, String> {
         let principal = self.principal(subject.agent, known_agent(subject));
         let actor = uid(&self.principal, subject.actor.id.as_str());
@@ -53,7 +53,7 @@ impl EntityTypes {
             (Hook::ToolCallRequest, Some(tool)) => ("call", called(&tool), self.tool(&tool)),
             (Hook::ToolCallResult, Some(tool)) => ("result", called(&tool), self.tool(&tool)),
             (Hook::ToolCallRequest | Hook::ToolCallResult, None) => {
-                return Err("it is about a tool, and does not say which".to_owned());
+                return Err("the event concerns a tool and does not name it".to_owned());
             }
             (hook, _) => {
                 let place = Place { uid: uid(&self.hook, hook.as_str()), above: HashSet::new() };
@@ -67,7 +67,7 @@ impl EntityTypes {
         Ok(EventEntities { principal, action, resource, actor })
     }
 
-    /// The same with all their attributes.
+    /// The same entities with all their attributes.
     pub(super) fn entities(
         &self,
         subject: &Subject<'_>,
@@ -104,12 +104,12 @@ impl EntityTypes {
     }
 }
 
-/// Whoever acts for itself is known, even where it is no agent of the gate.
+/// A caller that acts for itself is known, even if it is not an agent of the gate.
 fn known_agent<'a>(subject: &Subject<'a>) -> Option<&'a Principal> {
     subject.principal.or_else(|| (subject.actor.id == *subject.agent).then_some(subject.actor))
 }
 
-/// A tool as actions name it: those of others have one name together.
+/// The name of a tool in actions: all external tools share one.
 fn called<'a>(tool: &HookedTool<'a>) -> &'a str {
     if tool.external { EXTERNAL } else { tool.name }
 }

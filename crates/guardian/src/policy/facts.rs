@@ -1,4 +1,4 @@
-//! What rules can know about one event: made into Cedar's values, only as far as the rules at hand read it.
+//! The context of an event as Cedar values, converted only as far as the rules read it.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use super::slice::Stage;
 use super::value::express_members;
 use crate::detector::{DetectorError, DetectorKind, Detectors};
 
-/// What rules see at every hook, at calls, at results and at all other hooks.
+/// The context attributes of every hook, of calls, of results and of all other hooks.
 const CIRCUMSTANCES: [&str; 12] = [
     "reasoning",
     "session",
@@ -38,26 +38,25 @@ pub(super) const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thurs
 const MINUTE_MILLIS: i64 = 60 * 1000;
 const DAY_MINUTES: i64 = 24 * 60;
 
-/// An event with all that is known about it.
+/// An event with everything that is known about it.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
-    /// The event.
     pub event: &'a HookEvent<'a>,
-    /// In whose words the gate was asked.
+    /// The dialect in which the gate was asked.
     pub dialect: Dialect,
-    /// The execution that it belongs to.
+    /// The execution that the event belongs to.
     pub run: Option<&'a str>,
-    /// From where it comes.
+    /// The address of the caller.
     pub address: Option<IpAddr>,
-    /// What the agent has done so far, where rules need it.
+    /// The earlier calls of the agent, if rules need them.
     pub history: Option<&'a History>,
-    /// The arguments of the call, where the event is its result and rules need them.
+    /// The arguments of the call, if the event is its result and rules need them.
     pub arguments: Option<&'a Map<String, Value>>,
-    /// The secrets of the call, where they are known.
+    /// The secrets of the call, if they are known.
     pub secrets: &'a [&'a [u8]],
 }
 
-/// Something that rules read and that cannot be shown to them. Never holds the value.
+/// An attribute that rules read and that cannot be provided. Never contains the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UnavailableFact {
     /// The attribute of `context`.
@@ -65,8 +64,8 @@ pub(super) struct UnavailableFact {
     pub(super) reason: String,
 }
 
-/// The last address as Cedar has it. Cedar reads the name of its function each time one is made, which takes as long as
-/// some rules; whoever calls often calls from one place.
+/// The last address as a Cedar value. Cedar parses the name of its function for each new value, which takes as long as
+/// some rules; frequent callers use the same address.
 #[derive(Debug, Default)]
 pub(super) struct LastAddress(Mutex<Option<(IpAddr, RestrictedExpression)>>);
 
@@ -84,7 +83,7 @@ impl LastAddress {
     }
 }
 
-/// A detector for each word that can be in `context.detected`.
+/// A detector for each value that `context.detected` can contain.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ContextDetectors(Arc<[(&'static str, Detectors)]>);
 
@@ -103,7 +102,7 @@ impl ContextDetectors {
 }
 
 impl Facts<'_> {
-    /// What is read, of an event with this content.
+    /// The attributes that are read, for an event with this content.
     pub(super) fn context(
         &self,
         stage: &Stage,
@@ -123,10 +122,10 @@ impl Facts<'_> {
                 pairs.extend(value.map(|value| (name.to_owned(), value)));
             }
         }
-        // What Cedar says would hold the value.
+        // Cedar's message would contain the value.
         let refused = |_| UnavailableFact {
             attribute: "context",
-            reason: "something in `context` is no value of Cedar".to_owned(),
+            reason: "`context` has an attribute that Cedar cannot represent".to_owned(),
         };
         Context::from_pairs(pairs).map_err(refused)
     }
@@ -143,7 +142,7 @@ impl Facts<'_> {
         match name {
             "arguments" => {
                 let expressed = express_members(&stage.shape, self.arguments(content)?, members.names());
-                expressed.map(Some).map_err(|problem| format!("the argument {problem}"))
+                expressed.map(Some).map_err(|problem| format!("argument {problem}"))
             }
             "argumentsText" => {
                 let arguments = Value::Object(self.arguments(content)?.clone());
@@ -201,16 +200,16 @@ impl Facts<'_> {
     }
 }
 
-/// A member of a record, made only where it is read: a decimal or a time costs more than a whole rule.
+/// A member of a record, created only if it is read: a decimal or a time costs more than a whole rule.
 type Field<'a> = (&'static str, &'a dyn Fn() -> RestrictedExpression);
 
 fn record(members: &Members, fields: &[Field<'_>]) -> Result<Option<RestrictedExpression>, String> {
     let wanted = fields.iter().filter(|(name, _)| members.contains(name));
     let record = RestrictedExpression::new_record(wanted.map(|(name, value)| ((*name).to_owned(), value())));
-    record.map(Some).map_err(|_| "a record names a member twice".to_owned())
+    record.map(Some).map_err(|_| "a record has a duplicate member".to_owned())
 }
 
-/// Millionths, in the four digits that Cedar has, rounded up.
+/// Converts millionths to the four decimal places of Cedar, rounded up.
 fn decimal(micros: u64) -> RestrictedExpression {
     let units = micros.div_ceil(100);
     RestrictedExpression::new_decimal(format!("{}.{:04}", units / 10_000, units % 10_000))
@@ -220,10 +219,10 @@ fn count(count: u64) -> RestrictedExpression {
     RestrictedExpression::new_long(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// The time, in UTC.
+/// The time in UTC.
 fn time(members: &Members, time: Timestamp) -> Result<Option<RestrictedExpression>, String> {
     let minutes = time.as_millis().div_euclid(MINUTE_MILLIS);
-    // The first day of 1970 was a Thursday.
+    // 1970-01-01 was a Thursday.
     let weekday = minutes.div_euclid(DAY_MINUTES).saturating_add(3).rem_euclid(7);
     let weekday = usize::try_from(weekday).ok().and_then(|day| WEEKDAYS.get(day)).copied();
     let written = |end: usize| time.to_string().get(..end).unwrap_or_default().to_owned();
@@ -239,7 +238,7 @@ fn time(members: &Members, time: Timestamp) -> Result<Option<RestrictedExpressio
     )
 }
 
-/// A string as itself, everything else as its canonical JSON.
+/// A string as it is, every other value as canonical JSON.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -247,7 +246,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// All text of a content, a line for each piece.
+/// All text of a content, one line per piece.
 fn all_text(content: &Content<'_>) -> String {
     let lines: Vec<String> = match content {
         Content::Parts(parts) => parts.iter().map(part_text).collect(),

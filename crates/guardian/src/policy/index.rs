@@ -1,19 +1,19 @@
-//! The index of a policy set: Cedar looks at every rule of a set one by one, so a call is judged by a set of only those
-//! whose scope can be met by it.
+//! The index of a policy set: Cedar evaluates every rule of a set, so a call is evaluated against a set of only those
+//! rules whose scope can match it.
 
 use std::collections::{HashMap, HashSet};
 
 use cedar_policy::{ActionConstraint, EntityTypeName, EntityUid, Policy, PrincipalConstraint, ResourceConstraint};
 
-/// An entity of a call, and what it is in.
+/// An entity of a call with its ancestors.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) uid: EntityUid,
-    /// INVARIANT: nothing of this is in anything else, so that these are all that it is in.
+    /// INVARIANT: the ancestors have no ancestors themselves, so that these are all.
     pub(super) above: HashSet<EntityUid>,
 }
 
-/// The head of a rule: whom, what and where it concerns.
+/// The scope of a rule: principal, action and resource.
 #[derive(Debug, Clone)]
 pub(super) struct Scope {
     principal: Side,
@@ -36,7 +36,7 @@ enum Actions {
     Within(Vec<EntityUid>),
 }
 
-/// Where rules are found. Each stands in one place, or in one for each of its actions.
+/// Finds rules by entity. Each rule has one entry, or one for each of its actions.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     by_entity: HashMap<Key, Vec<usize>>,
@@ -74,7 +74,7 @@ impl Scope {
         Self { principal, action, resource }
     }
 
-    /// The actions that it names, where it does.
+    /// The actions that the scope names, if any.
     pub(super) fn actions(&self) -> Option<&[EntityUid]> {
         match &self.action {
             Actions::Any => None,
@@ -83,7 +83,7 @@ impl Scope {
         }
     }
 
-    /// Whether a call can meet it.
+    /// Whether a call can match the scope.
     pub(super) fn fits(&self, principal: &Place, action: &Place, resource: &Place) -> bool {
         let action_fits = match &self.action {
             Actions::Any => true,
@@ -107,7 +107,7 @@ impl Side {
 }
 
 impl Place {
-    /// As Cedar has it, everything is also in itself.
+    /// In Cedar every entity is also in itself.
     fn is_in(&self, uid: &EntityUid) -> bool {
         self.uid == *uid || self.above.contains(uid)
     }
@@ -118,7 +118,7 @@ impl Place {
 }
 
 impl Index {
-    /// Puts a rule where calls find it: under what most calls are not.
+    /// Inserts a rule under the entity that the fewest calls have.
     pub(super) fn insert(&mut self, number: usize, scope: &Scope) {
         let keys = match (&scope.principal, &scope.resource, scope.actions()) {
             (Side::Exactly(uid), ..) => vec![Key::Principal(uid.clone())],
@@ -133,7 +133,7 @@ impl Index {
         }
     }
 
-    /// The numbers of the rules that a call may find, in order. Some of them may not fit it.
+    /// The numbers of the candidate rules, in order. Not all of them need match.
     pub(super) fn find(&self, principal: &Place, action: &Place, resource: &Place) -> Vec<usize> {
         let principals = principal.reachable().cloned().map(Key::Principal);
         let actions = action.reachable().cloned().map(Key::Action);

@@ -1,5 +1,5 @@
-//! The verdict of a slice on an event. Grants give; a satisfied rule takes away, unless its remedy helps. Whatever cannot
-//! be evaluated refuses, and what was changed is judged again as it would be sent.
+//! The verdict of a slice on an event. Grants permit; a matching rule denies, unless its remedy applies. Whatever
+//! cannot be evaluated is denied, and modified content is evaluated again as it would be sent.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,26 +13,26 @@ use super::remedy::{Asking, Redaction, Remedy};
 use super::rule::Rule;
 use super::slice::{Ruleset, Slice, Stage};
 
-/// How often content is changed before it must have come to rest.
+/// The maximum number of modifications before the content must be stable.
 const MAX_ROUNDS: usize = 3;
 
-/// What the rules say about an event.
+/// The verdict of the rules on an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// What they say together.
+    /// The combined verdict.
     pub verdict: Verdict,
-    /// The rules that made it so.
+    /// The rules that decided.
     pub policies: Vec<PolicyRef>,
-    /// What those would have said that only watch.
+    /// What the rules in shadow mode would have decided.
     pub shadow: Vec<WouldBe>,
-    /// Why, where it is not simply allowed.
+    /// The reason, unless it is simply allowed.
     pub reason: Option<String>,
-    /// What was looked for in the content, and whether it was found.
+    /// What was searched for in the content, and whether it was found.
     pub found: BTreeMap<String, bool>,
 }
 
 impl Judgement {
-    /// That it may be as it is.
+    /// The event is allowed as it is.
     pub(super) fn allow() -> Self {
         Self {
             verdict: Verdict::allow(),
@@ -48,13 +48,13 @@ impl Judgement {
     }
 }
 
-/// Judges an event.
+/// Evaluates an event.
 pub fn judge(slice: &Slice, facts: &Facts<'_>) -> Judgement {
     let stage = match &slice.stage {
         Ok(_) if slice.is_empty() => return Judgement::allow(),
         Ok(stage) => stage,
         Err(fault) => {
-            let reason = format!("the policies cannot be evaluated: {fault}");
+            let reason = format!("could not evaluate the policies: {fault}");
             return Judgement::deny(Denial { cause: DenialCause::Unevaluable, reason, policy: None }, Vec::new());
         }
     };
@@ -62,7 +62,7 @@ pub fn judge(slice: &Slice, facts: &Facts<'_>) -> Judgement {
     Judgement { shadow, ..enforce(slice, stage, &slice.rules.enforced, facts) }
 }
 
-/// What rules say that count.
+/// Evaluates the enforced rules.
 pub(super) fn enforce(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Facts<'_>) -> Judgement {
     if rules.is_empty() {
         return Judgement::allow();
@@ -84,19 +84,19 @@ pub(super) fn enforce(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Fac
         let Some(redacted) = remedies.redact(&content, facts.secrets) else { return remedies.pass(slice, content) };
         match content.with_json(redacted) {
             Some(changed) => content = Cow::Owned(changed),
-            None => return remedies.refuse(slice, "what a policy takes out cannot be taken out of this"),
+            None => return remedies.refuse(slice, "a policy requires a redaction that is not possible here"),
         }
     }
-    remedies.refuse(slice, "what policies take out comes back in another form")
+    remedies.refuse(slice, "a redaction required by policies does not converge")
 }
 
-/// The remedies that were needed so far, in the order of their rules. One that was needed once stays: nothing that another
-/// one does may bring back what it is against.
+/// The remedies needed so far, in the order of their rules. A remedy is never dropped: no other one may restore what it
+/// removed.
 #[derive(Default)]
 struct Remedies<'r> {
     asking: BTreeMap<&'r str, (&'r Rule, &'r Asking)>,
     redacting: BTreeMap<&'r str, (&'r Rule, &'r Redaction)>,
-    /// Those that found something.
+    /// The remedies that found something.
     effective: BTreeSet<&'r str>,
 }
 
@@ -111,7 +111,7 @@ impl<'r> Remedies<'r> {
         }
     }
 
-    /// What the content becomes; `None` where nothing is found in it.
+    /// The redacted content; `None` if nothing is found.
     fn redact(&mut self, content: &Content<'_>, secrets: &[&[u8]]) -> Option<Value> {
         if self.redacting.is_empty() {
             return None;
@@ -127,7 +127,7 @@ impl<'r> Remedies<'r> {
         changed
     }
 
-    /// That it may be with this content, after people said yes.
+    /// The event is allowed with this content, after the approvals.
     fn pass(self, slice: &Slice, content: Cow<'_, Content<'_>>) -> Judgement {
         let asks: Vec<Ask> =
             self.asking.values().map(|(rule, asking)| asking.ask(rule.question(), slice.name(rule))).collect();
@@ -153,7 +153,7 @@ impl<'r> Remedies<'r> {
         }
     }
 
-    /// That it must not be, because what is to be taken out cannot be.
+    /// The event is denied because a redaction is not possible.
     fn refuse(self, slice: &Slice, reason: &str) -> Judgement {
         let policies: Vec<PolicyRef> = self.redacting.values().map(|(rule, _)| slice.name(rule)).collect();
         let policy = policies.first().cloned();
@@ -161,7 +161,7 @@ impl<'r> Remedies<'r> {
     }
 }
 
-/// The rules that are satisfied by an event with this content, in the order of their ids.
+/// The rules that an event with this content satisfies, ordered by id.
 pub(super) fn evaluate<'r>(
     slice: &Slice,
     stage: &Stage,
@@ -173,34 +173,34 @@ pub(super) fn evaluate<'r>(
     let (principal, action, resource) = (stage.principal.clone(), stage.action.clone(), stage.resource.clone());
     let request = Request::new(principal, action, resource, context, None).map_err(|_| Denial {
         cause: DenialCause::Unevaluable,
-        reason: "the policies cannot be evaluated: the event is no request of Cedar".to_owned(),
+        reason: "could not evaluate the policies: Cedar rejects the request".to_owned(),
         policy: None,
     })?;
     let response = Authorizer::new().is_authorized(&request, &rules.policies, &stage.entities);
-    // Cedar passes over a rule that it cannot evaluate, which would let pass what the rule forbids.
+    // Cedar skips a rule that it cannot evaluate, which would allow what the rule forbids.
     let failed = response.diagnostics().errors().map(|AuthorizationError::PolicyEvaluationError(error)| error);
     if let Some(error) = failed.min_by_key(|error| error.policy_id().clone()) {
         let id: &str = error.policy_id().as_ref();
         return Err(Denial {
             cause: DenialCause::Unevaluable,
-            reason: format!("policy `{id}` cannot be evaluated for this: {}", explain(error.inner())),
+            reason: format!("could not evaluate policy `{id}`: {}", explain(error.inner())),
             policy: rules.rules.get(error.policy_id()).map(|rule| slice.name(rule)),
         });
     }
-    // All rules are forbids: what Cedar gives as the reason are those that are satisfied.
+    // All rules are forbids: Cedar's reasons are the satisfied rules.
     let mut satisfied: Vec<&Rule> =
         response.diagnostics().reason().filter_map(|id| rules.rules.get(id)).map(|rule| &**rule).collect();
     satisfied.sort_by(|left, right| left.id.cmp(&right.id));
     Ok(satisfied)
 }
 
-/// That it must not be, where a satisfied rule has no remedy, or one that cannot apply.
+/// Denies if a satisfied rule has no remedy, or one that cannot apply.
 fn refuse(slice: &Slice, stage: &Stage, satisfied: &[&Rule]) -> Option<Judgement> {
     let refusing: Vec<&Rule> = satisfied.iter().copied().filter(|rule| refuses(stage, rule)).collect();
     let first = refusing.first()?;
     let reason = match &first.remedy {
         None => first.refusal(),
-        Some(_) => format!("{}; nobody can be asked about a result any more", first.question()),
+        Some(_) => format!("{}; a result cannot be sent for approval", first.question()),
     };
     let denial = Denial { cause: DenialCause::Policy, reason, policy: Some(slice.name(first)) };
     Some(Judgement::deny(denial, refusing.into_iter().map(|rule| slice.name(rule)).collect()))
@@ -214,7 +214,7 @@ fn refuses(stage: &Stage, rule: &Rule) -> bool {
     }
 }
 
-/// What rules would have said that only watch. Nothing that happens here counts.
+/// What the rules in shadow mode would have decided. It has no effect on the verdict.
 pub(super) fn would_be(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Facts<'_>) -> Vec<WouldBe> {
     if rules.is_empty() {
         return Vec::new();
@@ -225,7 +225,7 @@ pub(super) fn would_be(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Fa
         let would = |rule: &&Rule| Some(word(rule, would_say(stage, rule, content, facts.secrets)?));
         return satisfied.iter().filter_map(would).collect();
     }
-    // One of them cannot be evaluated, which says nothing about the others.
+    // One rule that cannot be evaluated does not affect the others.
     let mut words = Vec::new();
     for rule in rules.rules.values() {
         let alone = Ruleset::of(std::iter::once(rule));
@@ -241,7 +241,7 @@ pub(super) fn would_be(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Fa
     words
 }
 
-/// What a satisfied rule would say; `None` where it finds nothing to take out.
+/// The verdict of a satisfied rule; `None` if it finds nothing to redact.
 fn would_say(stage: &Stage, rule: &Rule, content: &Content<'_>, secrets: &[&[u8]]) -> Option<VerdictKind> {
     match &rule.remedy {
         _ if refuses(stage, rule) => Some(VerdictKind::Deny),
@@ -259,22 +259,22 @@ fn hidden(slice: &Slice, rules: &Ruleset, unseen: &UnavailableFact) -> Denial {
     let who = reader.map_or_else(String::new, |rule| format!(", which policy `{}` reads", rule.id));
     Denial {
         cause: DenialCause::Unevaluable,
-        reason: format!("the policies cannot be evaluated: {}{who}", unseen.reason),
+        reason: format!("could not evaluate the policies: {}{who}", unseen.reason),
         policy: reader.map(|rule| slice.name(rule)),
     }
 }
 
-/// What went wrong, without the values that Cedar would tell.
+/// The error without the values that Cedar's message would contain.
 fn explain(error: &EvaluationError) -> &'static str {
     match error {
         EvaluationError::RecordAttrDoesNotExist(_) | EvaluationError::EntityAttrDoesNotExist(_) => {
-            "it reads something that is not there; write `has` before it"
+            "it reads an attribute that does not exist; test it with `has` first"
         }
-        EvaluationError::EntityDoesNotExist(_) => "it reads an entity that is not there",
-        EvaluationError::TypeError(_) => "it takes something for another type than it is",
-        EvaluationError::IntegerOverflow(_) => "a number in it becomes too large",
-        EvaluationError::FailedExtensionFunctionExecution(_) => "a function in it does not take what it is given",
+        EvaluationError::EntityDoesNotExist(_) => "it reads an entity that does not exist",
+        EvaluationError::TypeError(_) => "type error",
+        EvaluationError::IntegerOverflow(_) => "integer overflow",
+        EvaluationError::FailedExtensionFunctionExecution(_) => "an extension function failed",
         EvaluationError::RecursionLimit(_) => "it is nested too deeply",
-        _ => "it cannot be computed",
+        _ => "evaluation failed",
     }
 }

@@ -1,5 +1,5 @@
-//! Judging again what was recorded, where not everything was. A rule that reads something that is not known any more
-//! leaves the verdict open, unless it is a refusal whatever that rule says.
+//! Re-evaluates recorded events of which not everything was recorded. A rule that reads something unknown leaves the
+//! verdict open, unless it is a denial in any case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,40 +12,41 @@ use super::rule::Rule;
 use super::slice::{Ruleset, Slice, Stage};
 use toolgate_model::guard::{Hook, Verdict};
 
-/// What is not known about an event.
+/// The unknown parts of an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// Which arguments of the call.
+    /// The unknown arguments of the call.
     pub arguments: Members,
-    /// The content, where it is not the arguments: the result, or what was said.
+    /// The content, if it is not the arguments: the result or a message.
     pub content: bool,
-    /// Why the agent wanted it.
+    /// The agent's reasoning.
     pub reasoning: bool,
-    /// From where it came.
+    /// The address of the caller.
     pub address: bool,
-    /// What the agent's earlier calls had left on its conversation.
+    /// The labels that earlier calls left on the conversation.
     pub marks: bool,
-    /// How much the agent had called and spent.
+    /// The number and the cost of the agent's calls.
     pub totals: bool,
-    /// What was looked for in the content that is missing, and whether it was found: see [`Judgement::found`].
+    /// What was searched for in the missing content, and whether it was found: see [`Judgement::found`].
     pub found: BTreeMap<String, bool>,
 }
 
-/// What can be said about an event of which not everything is known.
+/// The result of re-evaluating an event of which not everything is known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Replayed {
     /// The verdict does not depend on what is missing.
     Known(Judgement),
-    /// It may.
+    /// The verdict may depend on it.
     Undecidable {
         /// The rules that read what is missing.
         policies: Vec<String>,
-        /// What they read and is missing.
+        /// The missing parts that they read.
         missing: Vec<String>,
     },
 }
 
-/// Judges an event of which not everything is known. Rules in shadow that read what is missing say nothing.
+/// Re-evaluates an event of which not everything is known. Rules in shadow mode that read something missing are
+/// skipped.
 pub fn judge_known(slice: &Slice, facts: &Facts<'_>, missing: &Missing) -> Replayed {
     let Ok(stage) = &slice.stage else { return Replayed::Known(judge(slice, facts)) };
     let (seeing, mut blind) = split(slice.rules.enforced.rules.values(), stage, missing);
@@ -53,7 +54,7 @@ pub fn judge_known(slice: &Slice, facts: &Facts<'_>, missing: &Missing) -> Repla
     let (Ok(seeing), Ok(watching)) = (Ruleset::of(seeing.into_iter()), Ruleset::of(watching.into_iter())) else {
         return undecidable(&blind);
     };
-    // Whether a rule applies that takes something out can be known, where what it would have taken out is not.
+    // Whether a redaction rule applies can be known even if what it would redact is not.
     let content_is_missing = missing.content_of(stage.hook);
     let satisfied = evaluate(slice, stage, &seeing, facts, &facts.event.content).unwrap_or_default();
     let redacting = satisfied.iter().filter_map(|rule| match &rule.remedy {
@@ -69,7 +70,7 @@ pub fn judge_known(slice: &Slice, facts: &Facts<'_>, missing: &Missing) -> Repla
         }
     }
     if !blind.is_empty() {
-        // Only what holds for the content as it came counts: the blind ones might have changed it.
+        // Only rules that apply to the original content count: the undecidable ones might have changed it.
         if !satisfied.iter().any(|rule| rule.remedy.is_none()) {
             return undecidable(&blind);
         }
@@ -77,19 +78,19 @@ pub fn judge_known(slice: &Slice, facts: &Facts<'_>, missing: &Missing) -> Repla
     let shadow = would_be(slice, stage, &watching, facts);
     let mut judgement = Judgement { shadow, ..enforce(slice, stage, &seeing, facts) };
     if let (Verdict::Pass { content: changed @ None, .. }, false) = (&mut judgement.verdict, changing.is_empty()) {
-        // What it became is not known; that it was changed is.
+        // That the content was modified is known, the modified content is not.
         *changed = Some(Box::new(facts.event.content.clone().into_owned()));
         judgement.policies.extend(changing.into_iter().map(|rule| slice.name(rule)));
     }
     Replayed::Known(judgement)
 }
 
-/// What the content of an event is called.
+/// The name of an event's content.
 fn content_name(hook: Hook) -> String {
     if hook == Hook::ToolCallRequest { "arguments" } else { "content" }.to_owned()
 }
 
-/// A rule, and what is missing of what it reads.
+/// A rule with the missing parts that it reads.
 type Blind<'r> = (&'r Arc<Rule>, Vec<String>);
 
 fn split<'r>(
@@ -117,12 +118,12 @@ fn undecidable(blind: &[Blind<'_>]) -> Replayed {
 }
 
 impl Missing {
-    /// Whether something of the content is missing.
+    /// Whether part of the content is missing.
     fn content_of(&self, hook: Hook) -> bool {
         if hook == Hook::ToolCallRequest { !self.arguments.is_empty() } else { self.content }
     }
 
-    /// What a rule reads and is missing.
+    /// The missing parts that a rule reads.
     fn of(&self, rule: &Rule, hook: Hook) -> Vec<String> {
         let reads = |names: &[&str]| rule.reads.any_of(names);
         let mut unread = Vec::new();

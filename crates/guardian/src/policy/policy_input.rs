@@ -1,5 +1,5 @@
-//! Policy input outside a call: an event read from a policy test or from a decision record.
-//! Both are written the same way, so that what happened once can be pasted as a test.
+//! Policy input outside a call: an event from a policy test or from a decision record. Both have the same format, so
+//! that a recorded event can be pasted into a test.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,10 +31,10 @@ use reading::Members as Given;
 
 mod reading;
 
-/// Who acts where nothing is said.
+/// The default agent.
 const SOMEBODY: &str = "agent";
 
-/// An event with all that rules can see.
+/// An event with everything that rules can read.
 pub(super) struct PolicyInput {
     event: HookEvent<'static>,
     agent: Principal,
@@ -45,7 +45,7 @@ pub(super) struct PolicyInput {
     address: Option<IpAddr>,
     history: History,
     arguments: Option<Map<String, Value>>,
-    /// What is not known of it.
+    /// The parts that are not known.
     pub(super) missing: Missing,
 }
 
@@ -57,16 +57,16 @@ struct PolicyInputTool {
     external: bool,
 }
 
-/// Finds a tool of the catalog by its name.
+/// Looks up a tool of the catalog by name.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<PolicyTool>;
 
 impl PolicyInput {
-    /// Reads what is given; answers what is wrong with it.
+    /// Parses the input; an error says what is wrong with it.
     pub(super) fn read(given: &Value, tools: Lookup<'_>) -> Result<Self, String> {
         let given = Given::of(given)?;
         let hook = match given.text("hook")? {
             None => Hook::ToolCallRequest,
-            Some(name) => Hook::parse(name).ok_or_else(|| format!("there is no hook `{name}`"))?,
+            Some(name) => Hook::parse(name).ok_or_else(|| format!("unknown hook `{name}`"))?,
         };
         let agent = read_principal(given.get("agent"), SOMEBODY)?;
         let actor = match given.get("actor") {
@@ -76,7 +76,11 @@ impl PolicyInput {
         let about_tool = matches!(hook, Hook::ToolCallRequest | Hook::ToolCallResult);
         let tool = match (given.get("tool"), about_tool) {
             (Some(tool), true) => Some(read_tool(tool, tools)?),
-            (None, true) => return Err("`tool` is missing: a name, or what is known of one".to_owned()),
+            (None, true) => {
+                return Err(
+                    "`tool` is missing; set it to a name or to an object with the properties of the tool".to_owned()
+                );
+            }
             (_, false) => None,
         };
         let named = match (&tool, given.get("tool")) {
@@ -122,7 +126,8 @@ impl PolicyInput {
                 cost_in_run: spent.micros("run")?,
             },
         };
-        let address = given.text("address")?.map(str::parse).transpose().map_err(|_| "`address` is no address")?;
+        let address =
+            given.text("address")?.map(str::parse).transpose().map_err(|_| "`address` is not an IP address")?;
         Ok(Self {
             event,
             agent,
@@ -137,7 +142,7 @@ impl PolicyInput {
         })
     }
 
-    /// Notes what a record does not have: the content, unless it was kept, and what nobody read then.
+    /// Marks what a record lacks: the content, unless it was kept, and attributes that no rule read at that time.
     pub(super) fn from_record(facts: &Value, inputs: Option<&Value>, tools: Lookup<'_>) -> Result<Self, String> {
         let mut policy_input = Self::read(facts, tools)?;
         let is_known = |name: &str| facts.get(name).is_some();
@@ -153,7 +158,7 @@ impl PolicyInput {
             marks: !is_known("marks"),
             totals: !(is_known("spent") && is_known("calls")),
             found: serde_json::from_value(facts.get("found").cloned().unwrap_or_else(|| json!({})))
-                .map_err(|_| "`found` must say true or false for each")?,
+                .map_err(|_| "`found` must be an object of true or false values")?,
         };
         if let (Some(inputs), true) = (inputs.and_then(Value::as_object), is_call) {
             policy_input.event.content = Content::Arguments(Cow::Owned(inputs.clone()));
@@ -161,12 +166,11 @@ impl PolicyInput {
         Ok(policy_input)
     }
 
-    /// What rules say about it.
     pub(super) fn judge(&self, set: &CompiledSet) -> Judgement {
         judge(&set.slice(&self.subject()), &self.facts())
     }
 
-    /// What rules say about it, as far as that can be known.
+    /// Evaluates the rules as far as the known parts allow.
     pub(super) fn judge_known(&self, set: &CompiledSet) -> Replayed {
         judge_known(&set.slice(&self.subject()), &self.facts(), &self.missing)
     }
@@ -200,7 +204,7 @@ impl PolicyInput {
     }
 }
 
-/// What is written down of an event, besides its content: enough to judge it again.
+/// The facts of an event that are recorded besides its content, enough to re-evaluate it.
 pub(super) fn facts_of(
     hooked: &Hooked<'_>,
     history: Option<&History>,
@@ -256,7 +260,7 @@ fn principal(principal: &Principal) -> Value {
     json!({"id": principal.id, "kind": principal.kind, "labels": principal.labels, "scopes": scopes})
 }
 
-/// The arguments of which something was taken out.
+/// The arguments in which something was redacted.
 fn hidden(inputs: &Map<String, Value>) -> BTreeSet<String> {
     let is_hidden = |(name, value): &(&String, &Value)| name.as_str() == REDACTED || holds_mark(value);
     inputs.iter().filter(is_hidden).map(|(name, _)| name.clone()).collect()
@@ -273,7 +277,7 @@ fn holds_mark(value: &Value) -> bool {
 
 fn read_dialect(word: Option<&str>) -> Result<Dialect, String> {
     let Some(word) = word else { return Ok(Dialect::Native) };
-    Dialect::parse(word).ok_or_else(|| format!("there is no dialect `{word}`"))
+    Dialect::parse(word).ok_or_else(|| format!("unknown dialect `{word}`"))
 }
 
 fn read_principal(given: Option<&Value>, fallback: &str) -> Result<Principal, String> {
@@ -284,10 +288,10 @@ fn read_principal(given: Option<&Value>, fallback: &str) -> Result<Principal, St
         Some(given) => (given.get("id").and_then(Value::as_str).unwrap_or(fallback), given),
     };
     let given = Given::with(given, &["id", "kind", "labels", "scopes"])?;
-    let id = PrincipalId::parse(id).map_err(|error| format!("the id of a principal {error}"))?;
+    let id = PrincipalId::parse(id).map_err(|error| format!("invalid principal id: it {error}"))?;
     let kind = match given.text("kind")? {
         None => PrincipalKind::Agent,
-        Some(kind) => PrincipalKind::parse(kind).ok_or_else(|| format!("there is no kind `{kind}`"))?,
+        Some(kind) => PrincipalKind::parse(kind).ok_or_else(|| format!("unknown principal kind `{kind}`"))?,
     };
     let scopes: Vec<String> = given.texts("scopes")?.into_iter().map(str::to_owned).collect();
     let new = Principal::new(TenantId::default_tenant(), id, kind, PermissionSet::default(), Timestamp::EPOCH);
@@ -295,15 +299,14 @@ fn read_principal(given: Option<&Value>, fallback: &str) -> Result<Principal, St
 }
 
 fn read_labels(given: &Given<'_>) -> Result<BTreeSet<Label>, String> {
-    let label = |text| Label::parse(text).map_err(|error| format!("a label {error}"));
+    let label = |text| Label::parse(text).map_err(|error| format!("invalid label: it {error}"));
     given.texts("labels")?.into_iter().map(label).collect()
 }
 
 fn read_tool(given: &Value, tools: Lookup<'_>) -> Result<PolicyInputTool, String> {
     if let Value::String(name) = given {
-        let known = tools(name).ok_or_else(|| {
-            format!("the catalog has no tool `{name}`; say what is known of it: {{name: {name}, tier: write}}")
-        })?;
+        let known = tools(name)
+            .ok_or_else(|| format!("the catalog has no tool `{name}`; describe it: {{name: {name}, tier: write}}"))?;
         return named_tool(name, known.definition, false);
     }
     let members = ["name", "tier", "egress", "labels", "idempotent", "external", "parameters"];
@@ -317,7 +320,7 @@ fn read_tool(given: &Value, tools: Lookup<'_>) -> Result<PolicyInputTool, String
         definition.safety_tier = Some(tier.ok_or("`tool.tier` must be pure, read, write or exec")?);
     }
     if let Some(egress) = given.text("egress")? {
-        definition.egress = Some(Egress::parse(egress).ok_or("`tool.egress` is no word of the catalog")?);
+        definition.egress = Some(Egress::parse(egress).ok_or("`tool.egress` is not a known egress value")?);
     }
     if given.get("labels").is_some() {
         definition.labels = read_labels(&given)?;
@@ -332,8 +335,9 @@ fn read_tool(given: &Value, tools: Lookup<'_>) -> Result<PolicyInputTool, String
 }
 
 fn named_tool(name: &str, definition: Arc<ToolDefinition>, external: bool) -> Result<PolicyInputTool, String> {
-    let (service, tool) = name.split_once('.').ok_or_else(|| format!("`{name}` is no SERVICE.TOOL"))?;
-    let service = ServiceName::parse(service).map_err(|error| format!("the service of `{name}` {error}"))?;
-    ToolName::parse(tool).map_err(|error| format!("the tool of `{name}` {error}"))?;
+    let (service, tool) = name.split_once('.').ok_or_else(|| format!("`{name}` is not of the form SERVICE.TOOL"))?;
+    let service =
+        ServiceName::parse(service).map_err(|error| format!("invalid service name in `{name}`: it {error}"))?;
+    ToolName::parse(tool).map_err(|error| format!("invalid tool name in `{name}`: it {error}"))?;
     Ok(PolicyInputTool { service, name: name.to_owned(), definition, external })
 }

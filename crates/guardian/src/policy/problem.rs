@@ -1,24 +1,23 @@
-//! What is wrong with a policy set, for whoever wrote it: where, what, and what to do.
+//! Errors in a policy set, for its author: location, error and fix.
 
 use miette::Diagnostic;
 
-/// Something in a policy set that must be mended before it is used.
+/// An error that must be fixed before the set can be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// In which file; empty where it is in none.
+    /// Empty if it is in no file.
     pub file: String,
-    /// In which line of it, from 1.
+    /// From 1.
     pub line: Option<u32>,
-    /// In which rule.
+    /// The id of the rule.
     pub policy: Option<String>,
     /// What is wrong and what to do.
     pub message: String,
-    /// A hint.
     pub help: Option<String>,
 }
 
 impl Problem {
-    /// What Cedar found in a file.
+    /// Converts an error of Cedar.
     pub(super) fn of_cedar(found: &dyn Diagnostic, file: &str, text: &str) -> Self {
         let label = found.labels().and_then(|mut labels| labels.next());
         Self {
@@ -31,14 +30,14 @@ impl Problem {
     }
 }
 
-/// The candidate most like a misspelt name, if one is alike at all.
+/// The candidate most similar to a misspelt name, if one is similar at all.
 pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const ALIKE: f64 = 0.6;
     let scored = candidates.map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate));
     scored.filter(|(score, _)| *score >= ALIKE).max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, name)| name)
 }
 
-/// Finds rules in a file, one after the other.
+/// Finds rules in a file, in order.
 pub(super) struct Cursor<'a> {
     text: &'a str,
     offset: usize,
@@ -46,12 +45,11 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of a file.
     pub(super) fn new(text: &'a str) -> Self {
         Self { text, offset: 0, line: 1 }
     }
 
-    /// Goes on to a rule and tells its line.
+    /// Advances to a rule and returns its line.
     pub(super) fn line_of(&mut self, rule: &str) -> Option<u32> {
         let rest = self.text.get(self.offset..)?;
         let found = rest.find(rule)?;

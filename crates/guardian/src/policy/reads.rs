@@ -1,5 +1,5 @@
-//! What a rule reads of its circumstances, found in its text: what nobody reads is neither fetched nor expressed, and what
-//! is not known any more makes undecidable only the rules that read it.
+//! The context attributes that a rule reads, derived from its text. Attributes that no rule reads are neither fetched
+//! nor converted, and unknown ones make only the rules undecidable that read them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,12 @@ use serde_json::Value;
 /// Some members of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Members {
-    /// Those with these names.
     Only(BTreeSet<String>),
-    /// All of them, or the value as such.
+    /// All members, or the record as a whole.
     All,
 }
 
-/// What is read of `context`.
+/// The attributes of `context` that are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reads {
     whole: bool,
@@ -24,7 +23,7 @@ pub struct Reads {
 static ALL: Members = Members::All;
 
 impl Members {
-    /// The names, unless all are meant.
+    /// The names, or `None` for all.
     pub fn names(&self) -> Option<&BTreeSet<String>> {
         match self {
             Self::Only(names) => Some(names),
@@ -32,12 +31,10 @@ impl Members {
         }
     }
 
-    /// Whether this one is among them.
     pub fn contains(&self, name: &str) -> bool {
         self.names().is_none_or(|names| names.contains(name))
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.names().is_some_and(BTreeSet::is_empty)
     }
@@ -57,7 +54,7 @@ impl Default for Members {
 }
 
 impl Reads {
-    /// What a rule reads, by its JSON form.
+    /// Derives the reads from the JSON form of a rule.
     pub(super) fn of(rule: &Value) -> Self {
         let mut reads = Self::default();
         if let Some(conditions) = rule.get("conditions") {
@@ -66,17 +63,16 @@ impl Reads {
         reads
     }
 
-    /// What is read of an attribute of `context`; `None` where it is not even looked for.
+    /// The members that are read of an attribute of `context`; `None` if it is not read at all.
     pub fn attribute(&self, name: &str) -> Option<&Members> {
         if self.whole { Some(&ALL) } else { self.attributes.get(name) }
     }
 
-    /// Whether one of these attributes is read.
     pub fn any_of(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.attribute(name).is_some())
     }
 
-    /// Adds what another reads.
+    /// Adds the reads of another rule.
     pub(super) fn add(&mut self, other: &Self) {
         self.whole |= other.whole;
         for (name, members) in &other.attributes {
@@ -109,7 +105,7 @@ impl Reads {
     }
 }
 
-/// The way from `context` down to what an expression reads, and whether it only asks if that is there.
+/// The path from `context` to what an expression reads, and whether it only tests for presence.
 fn path(expression: &Value) -> Option<(Vec<&str>, bool)> {
     let members = expression.as_object().filter(|members| members.len() == 1)?;
     let (operator, operand) = members.iter().next()?;

@@ -1,4 +1,4 @@
-//! What a satisfied rule does instead of refusing: it asks a person, or takes out what it names.
+//! What a matching rule does instead of denying: it asks for an approval, or redacts.
 
 use std::borrow::Cow;
 
@@ -8,41 +8,39 @@ use toolgate_model::guard::{Ask, PolicyRef};
 
 use crate::detector::{Detectors, FieldSelector, redact_fields};
 
-/// What is done about a satisfied rule, so that it need not refuse.
+/// The alternative to a denial.
 #[derive(Debug, Clone)]
 pub enum Remedy {
-    /// A person is asked.
     Ask(Asking),
-    /// Something is taken out.
     Redact(Redaction),
 }
 
-/// Who is asked, and for how long.
+/// Who must approve, and within which time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asking {
-    /// Who may answer: any of these groups; empty is whoever may answer approvals.
+    /// Groups whose members may decide; if empty, all approvers may.
     pub groups: Vec<String>,
-    /// How many must say yes.
+    /// The number of required approvals.
     pub quorum: u32,
-    /// How long they have, in seconds.
+    /// The timeout in seconds.
     pub within: Option<u64>,
 }
 
-/// What is taken out, and where.
+/// What is redacted, and where.
 #[derive(Debug, Clone)]
 pub struct Redaction {
-    /// Fields and detectors as they were written: what is looked for, in a word.
+    /// Fields and detectors as written in the rule.
     pub wanted: String,
-    /// Whether the secrets of the call are taken out too, by their values and wherever they stand.
+    /// Whether the values of the call's secrets are redacted as well, wherever they occur.
     pub by_value: bool,
-    /// Below which fields.
+    /// The fields to search.
     pub fields: FieldSelector,
-    /// What is looked for there; without it the fields are replaced as a whole.
+    /// What to look for in the fields; without it the fields are replaced as a whole.
     pub detectors: Option<Detectors>,
 }
 
 impl Asking {
-    /// The question, in the name of a rule.
+    /// The approval question in the name of a rule.
     pub(super) fn ask(&self, reason: String, policy: PolicyRef) -> Ask {
         Ask {
             reason,
@@ -55,7 +53,7 @@ impl Asking {
 }
 
 impl Redaction {
-    /// What the content becomes; `None` where nothing is found in it.
+    /// The redacted content; `None` if nothing is found.
     pub(super) fn apply(&self, content: &Value, secrets: &[&[u8]]) -> Option<Value> {
         let known: &[&[u8]] = if self.by_value { secrets } else { &[] };
         let without = without(content, known);

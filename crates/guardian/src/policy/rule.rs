@@ -1,4 +1,4 @@
-//! One rule of a policy set: a `forbid` of Cedar with what its annotations make of it.
+//! One rule of a policy set: a Cedar `forbid` with its annotations.
 
 use cedar_policy::{Effect, Policy, PolicyId};
 
@@ -7,42 +7,40 @@ use super::index::Scope;
 use super::reads::Reads;
 use super::remedy::Remedy;
 
-/// A rule, ready for use.
+/// A compiled rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// Its name, which no other rule of the set has.
+    /// Unique within the set.
     pub id: String,
-    /// The file that it stands in.
     pub file: String,
-    /// The line of that.
     pub line: Option<u32>,
-    /// Why it is there, for the agent and the person.
+    /// The reason that the agent and approvers are told.
     pub reason: Option<String>,
-    /// What it is for, for whoever reads the set.
+    /// The description for readers of the set.
     pub description: Option<String>,
-    /// What is done instead of refusing.
+    /// What happens instead of a denial.
     pub remedy: Option<Remedy>,
-    /// Whether it only watches.
+    /// Whether the rule is in shadow mode.
     pub shadow: bool,
-    /// What it reads.
+    /// The context attributes that the rule reads.
     pub reads: Reads,
     pub(super) scope: Scope,
     pub(super) policy: Policy,
 }
 
 impl Rule {
-    /// Reads a rule. Without an id of its own it is called by its file and its place in it, from 1.
+    /// Compiles a rule. Without an `@id` it is named by its file and its position in it, from 1.
     pub(super) fn read(policy: &Policy, file: &str, place: usize, line: Option<u32>) -> Result<Self, Vec<Fault>> {
         let fault = |message: &str| vec![Fault { message: message.to_owned(), help: None }];
         if policy.effect() == Effect::Permit {
-            return Err(fault("a permit gives nothing here: grants do; write a forbid with unless"));
+            return Err(fault("`permit` is not supported, because grants permit calls; write `forbid ... unless`"));
         }
         let Annotations { id, reason, description, shadow, remedy } = Annotations::read(policy)?;
         let id = id.unwrap_or_else(|| default_id(file, place));
-        let form = policy.to_json().map_err(|error| fault(&format!("the rule cannot be read: {error}")))?;
+        let form = policy.to_json().map_err(|error| fault(&format!("could not read the rule: {error}")))?;
         let scope = Scope::of(policy);
         if matches!(remedy, Some(Remedy::Ask(_))) && is_about_results_only(&scope) {
-            return Err(fault("nobody can be asked about a result any more: ask on the call, or redact the result"));
+            return Err(fault("a result cannot be sent for approval; ask about the call, or redact the result"));
         }
         Ok(Self {
             reads: Reads::of(&form),
@@ -58,23 +56,23 @@ impl Rule {
         })
     }
 
-    /// The rule as it was written.
+    /// The source text of the rule.
     pub fn text(&self) -> String {
         self.policy.to_cedar().unwrap_or_default()
     }
 
-    /// Why it refuses.
+    /// The reason of a denial.
     pub(super) fn refusal(&self) -> String {
         self.reason.clone().unwrap_or_else(|| format!("policy `{}` forbids this", self.id))
     }
 
-    /// Why it asks.
+    /// The reason of an ask.
     pub(super) fn question(&self) -> String {
-        self.reason.clone().unwrap_or_else(|| format!("policy `{}` asks for an approval of this", self.id))
+        self.reason.clone().unwrap_or_else(|| format!("policy `{}` requires approval", self.id))
     }
 }
 
-/// What a rule without an id is called.
+/// The id of a rule without `@id`.
 pub(super) fn default_id(file: &str, place: usize) -> String {
     format!("{}:{place}", file.strip_suffix(super::set::EXTENSION).unwrap_or(file))
 }

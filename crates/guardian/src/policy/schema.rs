@@ -1,5 +1,5 @@
-//! The Cedar schema of a catalog: which principals, tools, actions and arguments rules may speak of. It is written as
-//! text, which people read and Cedar parses, so that both know the same.
+//! The Cedar schema of a catalog: the principals, tools, actions and arguments that rules can refer to. It is generated
+//! as text, which people read and Cedar parses, so that both see the same.
 
 use std::collections::BTreeSet;
 
@@ -15,24 +15,21 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-/// What stands for all tools that are not in the catalog: their arguments are only seen as text.
+/// The name that stands for all tools outside the catalog: their arguments are visible only as text.
 pub const EXTERNAL: &str = "external";
 
-/// Why there is no schema of a catalog.
+/// Why a catalog has no schema.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SchemaProblem {
-    /// Rules could not tell two tools apart.
-    #[error("the tool `{0}` is there twice; give one of the two another name")]
+    #[error("duplicate tool `{0}`; rename one of the two")]
     Twice(String),
-    /// The name stands for something else.
-    #[error("no tool can be called `{EXTERNAL}`, which stands for all tools that are not in the catalog; rename it")]
+    #[error("the tool name `{EXTERNAL}` is reserved for tools outside the catalog; rename the tool")]
     Reserved,
-    /// Cedar does not take the text.
-    #[error("the schema of the catalog is refused by Cedar: {0}")]
+    #[error("Cedar rejects the schema of the catalog: {0}")]
     Refused(String),
 }
 
-/// The schema in Cedar's own notation.
+/// The schema in Cedar syntax.
 pub fn schema_text(tools: &[PolicyTool]) -> String {
     text::write(tools.iter().map(|tool| (tool.name.as_str(), arguments(tool))))
 }
@@ -43,16 +40,16 @@ pub fn schema(tools: &[PolicyTool]) -> Result<Schema, SchemaProblem> {
     parse(&schema_text(tools))
 }
 
-/// A smaller schema by which exactly the same is wrong with these rules as by that of the whole catalog.
+/// A smaller schema that finds exactly the same errors in these rules as that of the whole catalog.
 ///
-/// Cedar checks every rule once for every action, which takes long for a catalog of a thousand tools. But tools that no
-/// rule names and that differ only in arguments that no rule names are all the same to it, so one of them is enough.
+/// Cedar checks every rule once for every action, which takes long for a catalog of a thousand tools. Tools that no
+/// rule names and that differ only in arguments that no rule names are equivalent to it, so one of them is enough.
 pub fn schema_about(tools: &[PolicyTool], rules: &PolicySet) -> Result<Schema, SchemaProblem> {
     check_names(tools)?;
     parse(&text::write(relevance::relevant(tools, rules).into_iter()))
 }
 
-/// How the arguments of a tool look to rules.
+/// The shape of a tool's arguments.
 fn arguments(tool: &PolicyTool) -> Shape {
     Shape::of_parameters(tool.definition.parameters.as_ref())
 }

@@ -1,4 +1,4 @@
-//! A policy set that is ready for use: read from its files once, indexed, and kept in slices for those who come often.
+//! A compiled policy set: parsed from its files once, indexed, and cached in slices.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -16,10 +16,10 @@ use super::problem::{Cursor, Problem};
 use super::rule::{Rule, default_id};
 use super::slice::{Rulesets, Slice};
 
-/// How the files are called that have rules in them; others are not for the engine.
+/// The extension of rule files; other files are not compiled.
 pub(super) const EXTENSION: &str = ".cedar";
 
-/// A version of a tenant's policy set, ready for use.
+/// A compiled version of a tenant's policy set.
 pub struct CompiledSet {
     version: Arc<str>,
     pub(super) files: Vec<PolicyFile>,
@@ -31,7 +31,7 @@ pub struct CompiledSet {
 }
 
 impl CompiledSet {
-    /// Reads the files, and finds all that is wrong in them. What needs the catalog is found by [`CompiledSet::check`].
+    /// Parses the files and reports all errors in them. [`CompiledSet::check`] finds those that need the catalog.
     pub fn compile(version: u64, files: &[PolicyFile]) -> Result<Self, Vec<Problem>> {
         let files: Vec<PolicyFile> = files.iter().filter(|file| file.name.ends_with(EXTENSION)).cloned().collect();
         let mut rules = Vec::new();
@@ -68,7 +68,7 @@ impl CompiledSet {
         &self.rules
     }
 
-    /// The rules that concern such an event, with all that can be known before it.
+    /// The rules that concern such an event, with everything that is known in advance.
     pub fn slice(&self, subject: &Subject<'_>) -> Arc<Slice> {
         let key = SubjectKey::of(subject);
         if let Some(slice) = key.as_ref().and_then(|key| self.slices().slice(key)) {
@@ -85,16 +85,16 @@ impl CompiledSet {
         slice
     }
 
-    /// Whether rules concern such an event, or it cannot be said whether any do.
+    /// Whether a rule concerns such an event, or this cannot be determined.
     pub(super) fn concerns(&self, subject: &Subject<'_>) -> bool {
-        // A slice that is not kept would be made again to judge: the index alone is enough to know.
+        // A slice that is not cached would be built again for the evaluation: the index alone suffices here.
         match SubjectKey::of(subject) {
             Some(_) => !self.slice(subject).is_empty(),
             None => self.types.event_entities(subject).map_or(true, |found| !self.fitting(&found).is_empty()),
         }
     }
 
-    /// The rules whose scope fits, shared with all events of which that is true.
+    /// The rules with a matching scope, shared by all events that match the same.
     fn rulesets(&self, event_entities: &EventEntities) -> Result<Arc<Rulesets>, String> {
         let fitting = self.fitting(event_entities);
         if let Some(rulesets) = self.slices().rulesets(&fitting) {
@@ -113,7 +113,7 @@ impl CompiledSet {
         self.index.find(principal, action, resource).into_iter().filter(fits).collect()
     }
 
-    /// Whoever had a panic with this in hands left at most an entry too few.
+    /// After a panic of another thread, at most an entry is missing.
     fn slices(&self) -> std::sync::MutexGuard<'_, Slices> {
         self.slices.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,12 +130,11 @@ fn read_file(file: &PolicyFile, rules: &mut Vec<Arc<Rule>>, problems: &mut Vec<P
             file: name.clone(),
             line: Cursor::new(text).line_of(&template.to_cedar()),
             policy: None,
-            message: "a template concerns nobody here: write the principal or the resource in place of the slot"
-                .to_owned(),
+            message: "policy templates are not supported; replace the slot with a principal or a resource".to_owned(),
             help: None,
         });
     }
-    // Cedar counts the rules of a text in their order.
+    // Cedar numbers the rules of a text in order.
     let number = |policy: &Policy| {
         let id: &str = policy.id().as_ref();
         id.strip_prefix("policy").and_then(|number| number.parse::<usize>().ok()).unwrap_or_default()
@@ -159,7 +158,7 @@ fn read_file(file: &PolicyFile, rules: &mut Vec<Arc<Rule>>, problems: &mut Vec<P
     }
 }
 
-/// Records name rules by their ids: no two may have the same.
+/// Records refer to rules by id, so ids must be unique.
 fn find_twins(rules: &[Arc<Rule>], problems: &mut Vec<Problem>) {
     let mut first: HashMap<&str, &Rule> = HashMap::new();
     for rule in rules {
@@ -169,7 +168,10 @@ fn find_twins(rules: &[Arc<Rule>], problems: &mut Vec<Problem>) {
                 file: rule.file.clone(),
                 line: rule.line,
                 policy: Some(rule.id.clone()),
-                message: format!("another rule has this id already, in {}{line}: give each its own `@id`", other.file),
+                message: format!(
+                    "duplicate rule id, already used in {}{line}; give each rule its own `@id`",
+                    other.file
+                ),
                 help: None,
             });
         }

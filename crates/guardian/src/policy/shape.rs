@@ -1,5 +1,5 @@
-//! What rules see of a tool's arguments: a shape that Cedar has a type for, made of the tool's JSON Schema. What has no
-//! such type is seen as text, so that no argument is hidden from rules.
+//! The arguments of a tool as rules see them: a shape with a Cedar type, derived from the tool's JSON Schema. A value
+//! without such a type is visible as text, so that no argument is hidden from rules.
 
 use std::collections::BTreeMap;
 
@@ -10,36 +10,32 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-/// How a value looks to rules.
+/// The type of a value in rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
-    /// A string.
     Text,
-    /// A whole number.
     Long,
-    /// True or false.
     Bool,
-    /// A number of up to four digits after the point.
+    /// A number with up to four decimal places.
     Decimal,
-    /// A list of values that look alike. Rules see neither its order nor that something is in it twice.
+    /// A list of values of one shape. Rules see neither order nor duplicates.
     Set(Box<Shape>),
-    /// An object of which the members are known.
+    /// An object with known members.
     Record(BTreeMap<String, Member>),
-    /// Anything else, as text: a string as itself, every other value as its canonical JSON.
+    /// Anything else, as text: a string as it is, every other value as its canonical JSON.
     Json,
 }
 
 /// A member of a [`Shape::Record`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// How its value looks.
     pub shape: Shape,
-    /// Whether it is always there and never null.
+    /// Whether it is always present and never null.
     pub required: bool,
 }
 
 impl Shape {
-    /// How the arguments of a tool look, which is always a record. Without a schema no member is known.
+    /// The shape of a tool's arguments, which is always a record. Without a schema no member is known.
     pub fn of_parameters(schema: Option<&Value>) -> Self {
         schema.map_or_else(|| Self::Record(BTreeMap::new()), reading::arguments)
     }

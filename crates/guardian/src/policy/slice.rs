@@ -1,5 +1,5 @@
-//! The part of a policy set that concerns one kind of event: the rules that its scope can meet, with the entities and the
-//! shape of the arguments ready for Cedar.
+//! The part of a policy set that concerns one kind of event: the rules with a matching scope, with the entities and the
+//! shape of the arguments prepared for Cedar.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use super::remedy::Remedy;
 use super::rule::Rule;
 use super::shape::Shape;
 
-/// The rules that concern an agent, an actor and a tool at one point, and all that is known before the event.
+/// The rules for an agent, an actor and a tool at one hook, and everything that is known before the event.
 pub struct Slice {
     pub(super) version: Arc<str>,
     pub(super) rules: Arc<Rulesets>,
     pub(super) stage: Result<Stage, String>,
-    /// The cache finds a slice by where this is, which is only sound as long as nothing else can be there.
+    /// The cache key contains its address, which is only sound while the definition is alive.
     _definition: Option<Arc<ToolDefinition>>,
 }
 
-/// What Cedar needs besides the rules and the circumstances.
+/// What Cedar needs besides the rules and the context.
 pub(super) struct Stage {
     pub(super) hook: Hook,
     pub(super) entities: Entities,
@@ -38,29 +38,29 @@ pub(super) struct Stage {
     pub(super) last_address: LastAddress,
 }
 
-/// The rules that count, and those that only watch.
+/// The enforced rules and the rules in shadow mode.
 #[derive(Default)]
 pub(super) struct Rulesets {
     pub(super) enforced: Ruleset,
     pub(super) shadow: Ruleset,
 }
 
-/// Some rules, for Cedar.
+/// Some rules, compiled for Cedar.
 #[derive(Default)]
 pub(super) struct Ruleset {
     pub(super) policies: PolicySet,
     pub(super) rules: BTreeMap<PolicyId, Arc<Rule>>,
     pub(super) reads: Reads,
-    /// Whether one of them looks for the secrets of the call by their values.
+    /// Whether a rule searches for the values of the call's secrets.
     pub(super) looks_for_secrets: bool,
 }
 
-/// What must be found out before a slice can judge.
+/// What must be fetched before a slice can be evaluated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// What the agent's earlier calls left on its conversation.
+    /// The labels that earlier calls left on the conversation.
     pub marks: bool,
-    /// How much the agent has called and spent so far.
+    /// The number and the cost of the agent's calls so far.
     pub totals: bool,
 }
 
@@ -82,24 +82,24 @@ impl Slice {
         Self { version: Arc::clone(version), rules, stage, _definition: definition }
     }
 
-    /// Whether no rule concerns the event, so that it may be.
+    /// Whether no rule concerns the event, so that it is allowed.
     pub fn is_empty(&self) -> bool {
         self.stage.is_ok() && self.rules.enforced.is_empty() && self.rules.shadow.is_empty()
     }
 
-    /// Whether a rule looks for the secrets of the call by their values.
+    /// Whether a rule searches for the values of the call's secrets.
     pub fn looks_for_secrets(&self) -> bool {
         self.rules.enforced.looks_for_secrets || self.rules.shadow.looks_for_secrets
     }
 
-    /// What must be found out first.
+    /// What must be fetched first.
     pub fn needs(&self) -> Needs {
         let Rulesets { enforced, shadow } = &*self.rules;
         let reads = |names: &[&str]| enforced.reads.any_of(names) || shadow.reads.any_of(names);
         Needs { marks: reads(&["marks"]), totals: reads(&["spent", "calls"]) }
     }
 
-    /// How a rule of this slice is named in the record.
+    /// The reference to a rule of this slice in the decision record.
     pub(super) fn name(&self, rule: &Rule) -> PolicyRef {
         PolicyRef { id: rule.id.clone(), version: self.version.to_string() }
     }

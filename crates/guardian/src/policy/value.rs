@@ -1,5 +1,5 @@
-//! Values as Cedar has them. A value that cannot be expressed exactly is refused with its place, so that no rule ever
-//! judges something else than what is sent. Reasons never hold the value.
+//! Conversion to Cedar values. A value that cannot be represented exactly is rejected with its path, so that rules
+//! never evaluate anything but what is sent. Reasons never contain the value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,24 +13,23 @@ use super::shape::{Member, Shape};
 #[cfg(test)]
 mod tests;
 
-/// How many digits a decimal of Cedar has after the point.
+/// The number of decimal places of a Cedar decimal.
 const DECIMAL_DIGITS: usize = 4;
-/// Up to here a double is the whole number that it is written as.
+/// The largest integer up to which a double is exact.
 const EXACT_INTEGERS: i64 = 1 << 53;
 
-/// A value that rules cannot be asked about.
+/// A value that Cedar cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{path}` {reason}")]
 pub struct Inexpressible {
-    /// Where, from the top of the value down (`lines[2].price`); empty for the value itself.
+    /// The path from the top of the value (`lines[2].price`); empty for the value itself.
     pub path: String,
-    /// What is wrong with it.
     pub reason: &'static str,
 }
 
-/// The value of a shape.
+/// Converts a value by its shape.
 ///
-/// Members that the shape does not know are left out, and so is null: it means that there is no value.
+/// Members that the shape does not know are omitted, and so is null, which means that there is no value.
 pub fn express(shape: &Shape, value: &Value) -> Result<RestrictedExpression, Inexpressible> {
     match (shape, value) {
         (Shape::Json, Value::String(text)) | (Shape::Text, Value::String(text)) => {
@@ -44,14 +43,15 @@ pub fn express(shape: &Shape, value: &Value) -> Result<RestrictedExpression, Ine
         (Shape::Record(members), Value::Object(values)) => record(members, values, None),
         (Shape::Text, _) => Err(refuse("must be a string")),
         (Shape::Bool, _) => Err(refuse("must be true or false")),
-        (Shape::Long, _) => Err(refuse("must be a whole number")),
+        (Shape::Long, _) => Err(refuse("must be an integer")),
         (Shape::Decimal, _) => Err(refuse("must be a number")),
         (Shape::Set(_), _) => Err(refuse("must be a list")),
         (Shape::Record(_), _) => Err(refuse("must be an object")),
     }
 }
 
-/// The arguments of a call, of which only the wanted members are expressed: the others cost more than the decision.
+/// Converts the arguments of a call, but only the members that rules read: converting the others costs more than the
+/// decision.
 pub fn express_members(
     shape: &Shape,
     arguments: &Map<String, Value>,
@@ -82,7 +82,7 @@ fn record(
             }
         }
     }
-    RestrictedExpression::new_record(fields).map_err(|_| refuse("names a member twice"))
+    RestrictedExpression::new_record(fields).map_err(|_| refuse("has a duplicate member"))
 }
 
 fn set(item: &Shape, values: &[Value]) -> Result<RestrictedExpression, Inexpressible> {
@@ -93,7 +93,7 @@ fn set(item: &Shape, values: &[Value]) -> Result<RestrictedExpression, Inexpress
     Ok(RestrictedExpression::new_set(items))
 }
 
-/// A whole number may be written as a double (`2.0`).
+/// An integer may be written as a double (`2.0`).
 fn long(number: &Number) -> Result<i64, Inexpressible> {
     if let Some(integer) = number.as_i64() {
         return Ok(integer);
@@ -101,13 +101,13 @@ fn long(number: &Number) -> Result<i64, Inexpressible> {
     let whole = number.as_f64().filter(|_| number.is_f64()).and_then(|double| double.to_string().parse().ok());
     whole
         .filter(|integer: &i64| integer.unsigned_abs() <= EXACT_INTEGERS.unsigned_abs())
-        .ok_or_else(|| refuse("must be a whole number of 64 bits"))
+        .ok_or_else(|| refuse("must be a 64-bit integer"))
 }
 
-/// The text that Cedar makes a decimal of: digits on both sides of the point, and no exponent.
+/// The decimal notation that Cedar parses: digits on both sides of the point, and no exponent.
 fn decimal(number: &Number) -> Result<String, Inexpressible> {
     let mut text = match number.as_f64() {
-        // Shown without an exponent, unlike in JSON.
+        // Formatted without an exponent, unlike in JSON.
         Some(double) if number.is_f64() => double.to_string(),
         _ => number.to_string(),
     };
@@ -116,12 +116,12 @@ fn decimal(number: &Number) -> Result<String, Inexpressible> {
     }
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     if fraction.len() > DECIMAL_DIGITS {
-        return Err(refuse("must not have more than four digits after the point"));
+        return Err(refuse("must not have more than four decimal places"));
     }
-    // Cedar keeps a decimal as the 64-bit number of its ten-thousandths.
+    // Cedar stores a decimal as a 64-bit number of ten-thousandths.
     match format!("{whole}{fraction:0<DECIMAL_DIGITS$}").parse::<i64>() {
         Ok(_) => Ok(text),
-        Err(_) => Err(refuse("is too large a number")),
+        Err(_) => Err(refuse("is out of range for a decimal")),
     }
 }
 
@@ -130,7 +130,7 @@ fn refuse(reason: &'static str) -> Inexpressible {
 }
 
 impl Inexpressible {
-    /// The same problem, seen from the object around.
+    /// Prefixes the path with the name of a member.
     fn below(self, name: &str) -> Self {
         let path = match self.path.as_str() {
             "" => name.to_owned(),
@@ -140,7 +140,7 @@ impl Inexpressible {
         Self { path, ..self }
     }
 
-    /// The same problem, seen from the list around.
+    /// Prefixes the path with a list index.
     fn at(self, position: usize) -> Self {
         let path = match self.path.as_str() {
             rest if rest.is_empty() || rest.starts_with('[') => format!("[{position}]{rest}"),

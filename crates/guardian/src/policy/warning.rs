@@ -1,5 +1,5 @@
-//! Rules that are right and can never apply: they name a field, a label, a principal, a group of approvers, a tier or a
-//! weekday that there is not. That is no fault, because all of these may still come; whoever wrote the rule should know.
+//! Valid rules that cannot apply at present: they name a field, a label, a principal, a group of approvers, a tier or a
+//! weekday that does not exist. That is a warning and not an error, because all of these may be created later.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::set::CompiledSet;
 use crate::detector::FieldSelector;
 
 impl CompiledSet {
-    /// What rules name and there is not, in the order of the files.
+    /// The names in rules that do not exist, in the order of the files.
     pub(super) fn warnings(&self, tools: &[PolicyTool], principals: &KnownPrincipals) -> Vec<Problem> {
         let labels = tools.iter().flat_map(|tool| tool.definition.labels.iter().map(|label| label.as_str().to_owned()));
         let known = Known { tools, principals, labels: labels.chain(principals.labels.iter().cloned()).collect() };
@@ -30,7 +30,7 @@ impl CompiledSet {
 struct Known<'a> {
     tools: &'a [PolicyTool],
     principals: &'a KnownPrincipals,
-    /// Those of tools and of principals.
+    /// Labels of tools and of principals.
     labels: BTreeSet<String>,
 }
 
@@ -42,7 +42,7 @@ impl Known<'_> {
                 file: rule.file.clone(),
                 line: rule.line,
                 policy: Some(rule.id.clone()),
-                message: format!("there is no {kind} `{name}`, so that this part of the rule never applies"),
+                message: format!("unknown {kind} `{name}`; this part of the rule never applies"),
                 help: nearest(name, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?")),
             });
         };
@@ -67,7 +67,7 @@ impl Known<'_> {
             Some(Remedy::Ask(asking)) if self.principals.complete => {
                 let none = BTreeSet::new();
                 for group in asking.groups.iter().filter(|group| !self.has_approver(group)) {
-                    warn("principal in the group of approvers", group, &none);
+                    warn("approver group", group, &none);
                 }
             }
             Some(Remedy::Redact(redaction)) => {
@@ -86,7 +86,7 @@ impl Known<'_> {
         self.principals.scopes.iter().any(|scopes| scopes.cover_all([scope.as_str()]).is_ok())
     }
 
-    /// The parameters of the tools whose calls the rule is about; `None` where any name may be one.
+    /// The parameters of the tools whose calls the rule concerns; `None` if any name may be one.
     fn fields_of(&self, rule: &Rule) -> Option<BTreeSet<String>> {
         let actions = rule.scope.actions().filter(|actions| !actions.is_empty())?;
         let mut fields = BTreeSet::new();
@@ -106,7 +106,7 @@ fn tiers() -> BTreeSet<String> {
     SafetyTier::WORDS.iter().map(|(word, _)| (*word).to_owned()).collect()
 }
 
-/// The texts that an attribute of this name is compared with, in the JSON form of a rule.
+/// The strings that an attribute of this name is compared with, in the JSON form of a rule.
 fn compared_with(attribute: &str, form: &Value, found: &mut BTreeSet<String>) {
     match form {
         Value::Object(members) => {
@@ -127,7 +127,7 @@ fn compared_with(attribute: &str, form: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The texts of a literal, or of a set of literals.
+/// The strings of a literal, or of a set of literals.
 fn texts(side: &Value, found: &mut BTreeSet<String>) {
     let text = |value: &Value| value.get("Value").and_then(Value::as_str).map(str::to_owned);
     found.extend(text(side));

@@ -1,5 +1,5 @@
-//! The circuit breaker of a guardian: after some failures in a row it is not asked for a while, then by one question
-//! alone, and by all again once that one was answered.
+//! The circuit breaker of a guardian: after several failures in a row it is not asked for a while, then by a single
+//! probe, and by all again once the probe got a response.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,12 +8,11 @@ use tokio::time::Instant;
 
 use crate::time::now;
 
-/// When a guardian is left alone, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerSettings {
-    /// After so many failures in a row.
+    /// Consecutive failures that open the circuit.
     pub failures: u32,
-    /// For so long.
+    /// How long the circuit stays open.
     pub rest: Duration,
 }
 
@@ -23,7 +22,6 @@ impl Default for BreakerSettings {
     }
 }
 
-/// The circuit breaker of one guardian.
 #[derive(Debug)]
 pub(super) struct Breaker {
     settings: BreakerSettings,
@@ -33,13 +31,13 @@ pub(super) struct Breaker {
 #[derive(Debug, Default)]
 struct State {
     failures: u32,
-    /// INVARIANT: set where, and only where, there were too many failures and no answer since.
+    /// INVARIANT: set exactly while there were too many failures and no response since.
     rests_until: Option<Instant>,
-    /// Whether the one question that finds out is in flight.
+    /// Whether the probe is in flight.
     probing: bool,
 }
 
-/// The right to ask one question. Dropped without a word about how it went, it changes nothing.
+/// The right to send one request. Dropping it without an outcome changes nothing.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     breaker: &'a Breaker,
@@ -51,7 +49,7 @@ impl Breaker {
         Self { settings, state: Mutex::default() }
     }
 
-    /// The right to ask; `None` while the guardian is left alone.
+    /// The right to send a request; `None` while the circuit is open.
     pub(super) fn turn(&self) -> Option<Turn<'_>> {
         let mut state = self.state();
         let Some(rests_until) = state.rests_until else { return Some(Turn { breaker: self, probes: false }) };
@@ -68,19 +66,19 @@ impl Breaker {
 }
 
 impl Turn<'_> {
-    /// The guardian is there: it said something, whatever it was.
+    /// The guardian responded, with any decision.
     pub(super) fn responded(self) {
         let mut state = self.breaker.state();
         state.failures = 0;
         state.rests_until = None;
     }
 
-    /// It is not.
+    /// The guardian did not respond.
     pub(super) fn failed(self) {
         let BreakerSettings { failures, rest } = self.breaker.settings;
         let mut state = self.breaker.state();
         state.failures = state.failures.saturating_add(1);
-        // One that was asked before the circuit opened must not prolong the rest.
+        // A request from before the circuit opened must not extend the pause.
         if state.failures >= failures && (self.probes || state.rests_until.is_none()) {
             state.rests_until = now().checked_add(rest);
         }

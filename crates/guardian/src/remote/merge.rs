@@ -1,10 +1,10 @@
-//! What a guardian's change means for content that it did not see as it is. Where it left alone what it was shown, the
-//! original stays; where it changed something, its value is taken.
+//! Applies a guardian's modification to content that the guardian saw redacted. Unchanged parts keep the original,
+//! changed parts take the guardian's value.
 
 use serde_json::{Map, Value};
 
-/// The original with the changes that lead from what was shown to what was answered; `None` where it cannot be told
-/// what they mean for what was hidden.
+/// The original with the differences between what was shown and what was returned; `None` if their meaning for the
+/// redacted parts is ambiguous.
 pub(super) fn merged(original: &Value, shown: &Value, returned: &Value) -> Option<Value> {
     if returned == shown {
         return Some(original.clone());
@@ -28,8 +28,7 @@ fn members(
     shown: &Map<String, Value>,
     returned: &Map<String, Value>,
 ) -> Option<Map<String, Value>> {
-    // Names can be hidden too. Which marker stands for which of them is not told apart: either all of it stays, or it
-    // was taken out.
+    // Names can be redacted too, and markers cannot be matched to them: either all of them stay, or they were removed.
     let markers: Vec<_> = shown.iter().filter(|(name, _)| !original.contains_key(*name)).collect();
     let all_stay = markers.iter().all(|(name, value)| returned.get(*name) == Some(*value));
     if !all_stay && markers.iter().any(|(name, _)| returned.contains_key(*name)) {
@@ -39,7 +38,7 @@ fn members(
     for (name, value) in returned {
         match (original.get(name), shown.get(name)) {
             (Some(original), Some(shown)) => merged.insert(name.clone(), self::merged(original, shown, value)?),
-            // A new member with the name of a hidden one.
+            // A new member with the name of a redacted one.
             (Some(_), None) => return None,
             (None, Some(_)) => continue,
             (None, None) => merged.insert(name.clone(), value.clone()),
@@ -60,7 +59,7 @@ fn items(original: &[Value], shown: &[Value], returned: &[Value]) -> Option<Vec<
     if shown.len() == returned.len() {
         return pairs.zip(returned).map(|((original, shown), returned)| merged(original, shown, returned)).collect();
     }
-    // Some were taken out. Where others were changed too, or put in, nobody can tell which is which.
+    // Items were removed. If others were changed or added as well, they cannot be matched.
     returned.iter().map(|item| pairs.find(|(_, shown)| *shown == item).map(|(original, _)| original.clone())).collect()
 }
 

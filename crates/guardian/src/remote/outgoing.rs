@@ -1,5 +1,5 @@
-//! What leaves the gate for a guardian: the event without the secrets of the call, without keys of the gate, and
-//! without what the guardian's own redaction names. And the way back: what a change of it means for the event as it is.
+//! What is sent to a guardian: the event without the secrets of the call, without keys of the gate, and without what
+//! the guardian's redaction settings name. And the reverse: what a modification of it means for the original event.
 
 use std::borrow::Cow;
 
@@ -11,28 +11,28 @@ use toolgate_model::key;
 use super::merge::merged;
 use crate::detector::{DetectorError, DetectorKind, Detectors, FieldSelector, redact_fields};
 
-/// What a guardian is not shown, besides secrets.
+/// What is redacted from the requests to a guardian, besides secrets.
 #[derive(Debug, Clone, Default)]
 pub struct Redaction {
-    /// Fields of the content, whatever is in them.
+    /// Fields of the content, whatever they contain.
     pub fields: Option<FieldSelector>,
-    /// What these find in the content, in the agent's reasoning and in whatever else people may have written.
+    /// Applied to the content, the agent's reasoning and all other free text.
     pub detectors: Option<Detectors>,
 }
 
-/// Takes out what must not leave.
+/// Redacts outgoing events.
 #[derive(Debug)]
 pub(super) struct Filter {
     redaction: Redaction,
-    /// Whoever gives a key of the gate as an argument must not have it carried outside.
+    /// A key of the gate that is passed as an argument must not leave the gate.
     keys: Detectors,
 }
 
-/// An event as a guardian is shown it.
+/// An event as a guardian sees it.
 #[derive(Debug)]
 pub(super) struct Outgoing<'a> {
     pub(super) event: HookEvent<'a>,
-    /// The content before and after, where something was taken out of it.
+    /// The content before and after the redaction, if something was redacted.
     hidden: Option<(Value, Value)>,
 }
 
@@ -42,7 +42,7 @@ impl Filter {
         Ok(Self { redaction, keys })
     }
 
-    /// The event without all that; `None` where its content would not be of its kind any more.
+    /// The redacted event; `None` if its content would no longer be of its kind.
     pub(super) fn outgoing<'a>(&self, event: &'a HookEvent<'_>, secrets: &[&[u8]]) -> Option<Outgoing<'a>> {
         let original = event.content.to_json();
         let (content, hidden) = match self.shown(&original, secrets) {
@@ -50,7 +50,7 @@ impl Filter {
             Some(shown) => (event.content.with_json(shown.clone())?, Some((original, shown))),
         };
         let text = |text: &'a str| self.text(text, secrets, self.redaction.detectors.as_ref());
-        // What says who does what to what stays readable, or there would be nothing to judge.
+        // Names of agents and tools stay readable, or there would be nothing to decide on.
         let name = |text: &'a str| self.text(text, secrets, None);
         let event = HookEvent {
             hook: event.hook,
@@ -69,7 +69,7 @@ impl Filter {
         Some(Outgoing { event, hidden })
     }
 
-    /// What is shown of a value; `None` where it is shown as it is.
+    /// The redacted value; `None` if it is unchanged.
     fn shown(&self, original: &Value, secrets: &[&[u8]]) -> Option<Value> {
         let mut shown = match without(original, secrets) {
             Cow::Owned(shown) => Some(shown),
@@ -105,7 +105,7 @@ impl Filter {
 }
 
 impl Outgoing<'_> {
-    /// What a guardian's change makes of the content as it is; `None` where that cannot be told.
+    /// The original content with a guardian's modification applied; `None` if it is ambiguous.
     pub(super) fn restored(&self, returned: Content<'static>) -> Option<Content<'static>> {
         match &self.hidden {
             None => Some(returned),
@@ -114,7 +114,7 @@ impl Outgoing<'_> {
     }
 }
 
-/// The same without a copy of what can be lent.
+/// A copy that borrows what it can.
 fn borrowed<'a>(content: &'a Content<'_>) -> Content<'a> {
     match content {
         Content::Arguments(arguments) => Content::Arguments(Cow::Borrowed(arguments)),

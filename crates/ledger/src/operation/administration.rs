@@ -1,6 +1,6 @@
-//! What callers administer. An [`Administration`] is an [`Operation`] by the one implementation below, which checks the
-//! caller's right in the transaction that makes the change, before anything is looked at. The audit context that a change
-//! is recorded under comes only with that check, so that there is no way around it.
+//! Administrative changes by callers. An [`Administration`] is an [`Operation`] by the one implementation below, which
+//! checks the caller's authority in the transaction that makes the change, before anything is read. Only that check
+//! yields the audit context that a change is recorded under, so it cannot be bypassed.
 
 use std::future::Future;
 use std::ops::Deref;
@@ -14,18 +14,15 @@ use super::{Operation, principals};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
 
-/// A change that a caller makes, in one transaction.
+/// A change by a caller, in one transaction.
 pub trait Administration: Send + Sync + 'static {
-    /// What it answers.
     type Output: Send + 'static;
 
     /// As in [`Operation`].
     const CHANGES_AUTHORITY: bool = true;
 
-    /// By which right.
     fn mandate(&self) -> &Mandate;
 
-    /// Makes the change.
     fn perform<T: Transaction>(
         &self,
         transaction: &mut T,
@@ -33,10 +30,10 @@ pub trait Administration: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Output, Failure>> + Send;
 }
 
-/// Who makes a change, after its right was checked in this transaction, and as long as this transaction lasts.
+/// The actor of a change, after its authority was checked in this transaction, for the lifetime of the transaction.
 pub struct Entitled<'a> {
     audit: &'a AuditContext,
-    /// What the decision about the command rests on; `None` for Toolgate itself.
+    /// The principal that the command was decided on; `None` for Toolgate itself.
     relied_on: Option<&'a Principal>,
 }
 
@@ -49,12 +46,12 @@ impl Deref for Entitled<'_> {
 }
 
 impl Entitled<'_> {
-    /// Refuses to administer a principal that may do more than whoever makes the change.
+    /// Refuses to administer a principal with permissions beyond those of the actor.
     pub fn require_within_own(&self, principal: &Principal) -> Result<(), Refusal> {
         match self.relied_on.and_then(|own| principal.permissions.first_beyond(&own.permissions)) {
             None => Ok(()),
             Some(beyond) => {
-                let reason = format!("this reaches beyond your own permissions: you do not have {beyond}");
+                let reason = format!("this exceeds your own permissions: you do not have {beyond}");
                 Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", beyond))
             }
         }
@@ -72,11 +69,11 @@ impl<A: Administration> Operation for A {
     }
 }
 
-/// Checks a right. What it rests on stays as it is until the transaction ends.
+/// Checks the authority for a change. What it is based on stays locked until the transaction ends.
 async fn check<'a, T: Transaction>(transaction: &mut T, mandate: &'a Mandate) -> Result<Entitled<'a>, Failure> {
     let (audit, right) = mandate.parts();
     let Right::Key { key, principal } = right else { return Ok(Entitled { audit, relied_on: None }) };
-    // In the order in which everybody takes hold of them: principals, keys.
+    // In the global lock order: principals, keys.
     let now = principals::locked(transaction, &audit.tenant, &audit.actor, T::FOR_SHARE).await?;
     check_key(transaction, audit, *key).await?;
     let now = now.filter(|now| now.removed_at.is_none());
@@ -96,19 +93,19 @@ async fn check_key<T: Transaction>(transaction: &mut T, audit: &AuditContext, ke
         None => (true, None),
     };
     if revoked {
-        return Err(Refusal::new(Code::KeyRevoked, format!("key {key} was revoked; make a new one")).into());
+        return Err(Refusal::new(Code::KeyRevoked, format!("key {key} was revoked; create a new one")).into());
     }
     match end.filter(|end| *end <= audit.time) {
         None => Ok(()),
         Some(end) => {
-            let reason = format!("key {key} expired at {end}; make a new one");
+            let reason = format!("key {key} expired at {end}; create a new one");
             Err(Refusal::new(Code::KeyExpired, reason).into())
         }
     }
 }
 
-/// Refuses a caller from whom something was taken since the decision about its command was made. Whatever else changed
-/// does not matter: permissions and scopes only ever allow more.
+/// Refuses a caller that has lost something since its command was decided. Other changes do not matter: additional
+/// permissions and scopes only allow more.
 fn require_nothing_taken(before: &Principal, now: &Principal) -> Result<(), Refusal> {
     if before.revision == now.revision {
         return Ok(());

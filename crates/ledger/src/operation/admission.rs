@@ -1,6 +1,6 @@
-//! Admission: in one transaction the authority that calls rest on is checked again, their idempotency keys are claimed,
-//! their rates reserved, the approvals that they rest on taken, and they are written down as running, with what guardians
-//! said about them. Calls that come at the same time are admitted together; one that is refused does not touch the others.
+//! Admission: one transaction checks the authority of calls again, claims their idempotency keys, reserves their rates,
+//! consumes their approvals and records them as running, with the guardians' decisions. Concurrent calls are admitted
+//! together; a refused call does not affect the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,13 +23,12 @@ use super::{BatchOperation, Operation, detached, marks, sessions};
 use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Change, INSERT, Query, Rows, Transaction, values};
 
-/// A call that is to be admitted.
+/// A call to admit.
 pub struct Admitting {
     command: Arc<Admit>,
     events: Recorded,
 }
 
-/// Admits calls.
 pub struct AdmitAll {
     calls: Vec<Arc<Admit>>,
     events: Vec<Recorded>,
@@ -94,7 +93,7 @@ impl Operation for AdmitAll {
 }
 
 impl AdmitAll {
-    /// Those that nothing stands in the way of so far.
+    /// The calls that nothing prevents so far.
     fn standing<'a>(&'a self, outcomes: &[Admission]) -> Vec<(usize, &'a Admit)> {
         let calls = self.calls.iter().enumerate().zip(outcomes);
         calls
@@ -103,7 +102,8 @@ impl AdmitAll {
             .collect()
     }
 
-    /// Looks whether all that the calls rest on is still so, and keeps it from changing until this transaction ends.
+    /// Checks that everything that the calls are based on still holds, and keeps it from changing until this
+    /// transaction ends.
     async fn recheck<T: Transaction>(&self, transaction: &mut T, outcomes: &mut [Admission]) -> Result<(), Failure> {
         let unsure: Vec<&Admit> = self
             .calls
@@ -111,10 +111,10 @@ impl AdmitAll {
             .map(|admit| &**admit)
             .filter(|admit| !transaction.unchanged_since(admit.generation))
             .collect();
-        // In the order in which everybody takes hold of them: principals, keys, credentials, grants from the top of the
-        // lineages down, registries. Together, so that they take one way to the server and back.
+        // In the global lock order: principals, keys, credentials, grants from the top of the lineages down,
+        // registries. Together, so that they take one round trip.
         let tenants = principals_of(&unsure);
-        // What was judged by counts must not be outpaced by another call of the same agent or the same run.
+        // A call whose rules read counters must not be overtaken by another call of the same agent or the same run.
         let lock = if unsure.iter().any(|admit| admit.counts.is_some()) { T::FOR_UPDATE } else { T::FOR_SHARE };
         let mut queries: Vec<_> =
             tenants.iter().map(|(tenant, principals)| revisions(tenant, principals, lock)).collect();
@@ -144,7 +144,7 @@ impl AdmitAll {
         Ok(())
     }
 
-    /// A call that is part of a session is made only while that is open, and keeps it open until it has returned.
+    /// A call of a session is admitted only while the session is open, and keeps it open until it has returned.
     async fn hold_sessions<T: Transaction>(
         &self,
         transaction: &mut T,
@@ -155,7 +155,7 @@ impl AdmitAll {
             .into_iter()
             .filter_map(|(position, admit)| Some((admit.invocation.trace.session?, position, admit)))
             .collect();
-        // Everybody takes them in the same order.
+        // In the global lock order.
         parts.sort_by_key(|(session, _, _)| *session);
         for (session, position, admit) in parts {
             let open = sessions::hold(transaction, &admit.audit.tenant, session).await?;
@@ -168,7 +168,7 @@ impl AdmitAll {
         Ok(())
     }
 
-    /// A detached call is admitted by the process that has claimed it, and by no other, so that it is made once.
+    /// A detached call is admitted only by the process that has claimed it, so that it is made once.
     async fn hold_detached<T: Transaction>(
         &self,
         transaction: &mut T,
@@ -179,7 +179,7 @@ impl AdmitAll {
             .into_iter()
             .filter_map(|(position, admit)| Some((admit.invocation.id, admit.detached?, position, admit)))
             .collect();
-        // Everybody takes them in the same order.
+        // In the global lock order.
         claimed.sort_by_key(|(id, _, _, _)| *id);
         let mut before = None;
         for (id, process, position, admit) in claimed {
@@ -200,7 +200,7 @@ impl AdmitAll {
         if keyed.is_empty() {
             return Ok(());
         }
-        // Everybody claims in the same order, so that nobody waits for one who waits for it.
+        // Claimed in a global order, so that transactions cannot deadlock.
         keyed.sort_by(|(_, left), (_, right)| order_of(left).cmp(&order_of(right)));
         let mut parameters = Vec::with_capacity(keyed.len() * 6);
         for (_, admit) in &keyed {
@@ -230,7 +230,7 @@ impl AdmitAll {
             let row = transaction.query_optional(sql, &key_of(admit)).await?;
             let outcome = match row {
                 Some(row) => earlier(&row, admit)?,
-                // Its holder gave it up between the two statements: the caller may try again at once.
+                // Its holder released it between the two statements: the caller may try again at once.
                 None => Admission::Stale,
             };
             if let Some(place) = outcomes.get_mut(position) {
@@ -240,7 +240,7 @@ impl AdmitAll {
         Ok(())
     }
 
-    /// Takes a place in every rate and every approval that a call rests on: all of them, or none.
+    /// Reserves a slot in every rate and every approval that a call is based on: all of them, or none.
     async fn reserve<T: Transaction>(
         &self,
         transaction: &mut T,
@@ -288,8 +288,8 @@ impl AdmitAll {
     }
 }
 
-/// Asks for the keys of these calls that are not revoked, each with its end. For every call: a key was shown before the
-/// grant was read, so the state that the grant was read from does not vouch for it.
+/// Queries the keys of these calls that are not revoked, each with its expiry. For every call: the key was presented
+/// before the grant was read, so the generation of the grant does not cover it.
 fn live_keys<T: Transaction>(calls: &[Arc<Admit>]) -> Query<'static> {
     let keys: BTreeSet<_> = calls.iter().map(|admit| admit.key).collect();
     let (places, ids) = padded(keys.into_iter().map(Value::from).collect());
@@ -303,7 +303,7 @@ fn read_keys(rows: &[Row]) -> Result<BTreeMap<KeyId, Option<Timestamp>>, Failure
     rows.iter().map(|row| Ok((row.parsed(0, KeyId::parse)?, row.optional_time(1)?))).collect()
 }
 
-/// What calls rest on besides the key, as it is now, and as it stays until the transaction ends.
+/// The state that calls are based on besides the key, locked until the transaction ends.
 struct State {
     principals: BTreeMap<(TenantId, PrincipalId), u64>,
     credentials: BTreeMap<CredentialId, u32>,
@@ -313,7 +313,7 @@ struct State {
 }
 
 impl State {
-    /// Asks for the credentials, the grants and the registries of these calls.
+    /// Queries the credentials, grants and registries of these calls.
     fn queries<'a, T: Transaction>(calls: &[&'a Admit]) -> [Query<'a>; 3] {
         let credentials: BTreeSet<_> = calls.iter().filter_map(|admit| Some(admit.credential?.0)).collect();
         let grants: BTreeSet<_> =
@@ -338,7 +338,7 @@ impl State {
         [credentials, grants, (sql, ids)]
     }
 
-    /// Of the answers to these.
+    /// From the results of these queries.
     fn read(
         principals: BTreeMap<(TenantId, PrincipalId), u64>,
         mut results: impl Iterator<Item = Vec<Row>>,
@@ -371,7 +371,7 @@ impl State {
     }
 }
 
-/// The agents of these calls, and those who make them, by tenant.
+/// The agents and actors of these calls, by tenant.
 fn principals_of<'a>(calls: &[&'a Admit]) -> BTreeMap<&'a TenantId, BTreeSet<&'a PrincipalId>> {
     let mut principals: BTreeMap<&TenantId, BTreeSet<&PrincipalId>> = BTreeMap::new();
     for admit in calls {
@@ -381,7 +381,7 @@ fn principals_of<'a>(calls: &[&'a Admit]) -> BTreeMap<&'a TenantId, BTreeSet<&'a
     principals
 }
 
-/// Asks for the revisions of those of them that are not removed.
+/// Queries the revisions of those that are not removed.
 fn revisions<'a>(tenant: &'a TenantId, principals: &BTreeSet<&'a PrincipalId>, lock: &str) -> Query<'a> {
     let (places, mut parameters) = padded(principals.iter().map(|principal| Value::from(*principal)).collect());
     parameters.push(Value::from(tenant));
@@ -393,7 +393,7 @@ fn revisions<'a>(tenant: &'a TenantId, principals: &BTreeSet<&'a PrincipalId>, l
     (sql, parameters)
 }
 
-/// Like [`padded`], for what may be nothing: then no row is meant.
+/// Like [`padded`], for a list that may be empty: then no row matches.
 fn listed(values: Vec<Value<'_>>) -> (String, Vec<Value<'_>>) {
     if values.is_empty() { ("NULL".to_owned(), values) } else { padded(values) }
 }
@@ -411,7 +411,7 @@ fn key_of(admit: &Admit) -> [Value<'_>; 3] {
     ]
 }
 
-/// What the call that has the key came to.
+/// The outcome of the call that holds the key.
 fn earlier(row: &Row, admit: &Admit) -> Result<Admission, Failure> {
     let invocation = row.parsed(0, InvocationId::parse)?;
     let refuse =
@@ -429,17 +429,17 @@ fn earlier(row: &Row, admit: &Admit) -> Result<Admission, Failure> {
             answer: answer.to_owned(),
         })),
         (None, Some(InvocationStatus::Success | InvocationStatus::Error)) => {
-            let reason = "the call with this idempotency key was made, and its result is not kept, because the agent has as \
-                 much stored as it may; see the invocation, or use a new key to make the call again";
+            let reason = "the call with this idempotency key was made, and its result is not stored, because the \
+                agent has reached its storage limit; see the invocation, or use a new key to make the call again";
             refuse(Code::ResultNotKept, reason)
         }
         (_, Some(InvocationStatus::Unknown)) => {
-            let reason = "the gate stopped while this call was under way, and whether the service carried it out is not \
-                 known; look there, and use a new idempotency key to make the call again";
+            let reason = "the gate stopped while this call was in flight, and it is unknown whether the service \
+                executed it; check there, and use a new idempotency key to make the call again";
             refuse(Code::OutcomeUnknown, reason)
         }
         _ => {
-            let reason = "the call with this idempotency key is still under way; ask again in a moment";
+            let reason = "the call with this idempotency key is still in flight; try again in a moment";
             Ok(Admission::Refused(
                 Refusal::new(Code::IdempotencyInProgress, reason)
                     .with("invocation_id", invocation)

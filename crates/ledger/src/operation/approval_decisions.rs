@@ -1,5 +1,5 @@
-//! Decisions: somebody's word is counted on an approval that nobody else can change meanwhile, so that of several words
-//! the first one ends it. Of earlier words only those count whose speakers may still say them.
+//! Decisions: a vote is counted on a locked approval, so that of several concurrent votes the first one ends it. Of
+//! earlier votes only those count whose voters may still decide.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +20,8 @@ use super::{detached, principals, standing_approvals};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
 
-/// Counts a word.
+/// Counts a vote.
 pub struct Deciding {
-    /// Whose, and on what.
     pub command: DecideApproval,
     /// Whether the call may wait in another process, which may be dead.
     pub shared: bool,
@@ -86,8 +85,8 @@ impl Administration for Deciding {
     }
 }
 
-/// Those who have voted, and whoever votes now, as far as they may decide approvals: with everybody else's, the votes of
-/// those from whom that was taken since do not count. They stay as they are until the transaction ends.
+/// The voters so far and the new one, as far as they may decide approvals: votes of principals that have lost the
+/// permission do not count. They stay locked until the transaction ends.
 async fn approvers<T: Transaction>(
     transaction: &mut T,
     approval: &Approval,
@@ -96,7 +95,7 @@ async fn approvers<T: Transaction>(
 ) -> Result<BTreeMap<PrincipalId, Principal>, Failure> {
     let voters: BTreeSet<&PrincipalId> = approval.votes.iter().map(|vote| &vote.by).chain([decider]).collect();
     let mut approvers = BTreeMap::new();
-    // Everybody takes them in the same order.
+    // In the global lock order.
     for voter in voters {
         let found = principals::locked(transaction, &by.tenant, voter, T::FOR_SHARE).await?;
         let may_decide = |principal: &Principal| {
@@ -129,7 +128,7 @@ async fn was_counted<T: Transaction>(
     if row.text(1)? == command.request_digest {
         return Ok(true);
     }
-    let reason = "this idempotency key was used for another answer; use a new key for a new answer";
+    let reason = "this idempotency key was used for another decision; use a new key for a new decision";
     Err(Refusal::new(Code::IdempotencyConflict, reason).with("approval_id", command.id).into())
 }
 
@@ -147,7 +146,8 @@ async fn remember<T: Transaction>(
     Ok(())
 }
 
-/// What covers later calls by this answer, if anything does. Where it was wished and does not, the approval says why.
+/// The standing approval that this decision creates, if any. If one was requested and cannot be created, the approval
+/// says why.
 fn settle_standing(command: &DecideApproval, approval: &mut Approval) -> Option<StandingApproval> {
     if approval.status != ApprovalStatus::Approved {
         return None;
@@ -157,7 +157,7 @@ fn settle_standing(command: &DecideApproval, approval: &mut Approval) -> Option<
     match (&command.standing, obstacle) {
         (Some(standing), None) => {
             approval.standing = Some(standing.id);
-            // INVARIANT: it covers calls of the agent, the tool and the action that were shown, whatever was asked for.
+            // INVARIANT: it covers calls of the agent, the tool and the action that were shown, whatever was requested.
             Some(StandingApproval {
                 tenant: approval.tenant.clone(),
                 agent: approval.agent.clone(),
@@ -169,21 +169,21 @@ fn settle_standing(command: &DecideApproval, approval: &mut Approval) -> Option<
             })
         }
         (Some(_), Some(obstacle)) => {
-            approval.notice.get_or_insert_with(|| format!("this call is approved, and no later one: {obstacle}"));
+            approval.notice.get_or_insert_with(|| format!("only this call is approved: {obstacle}"));
             None
         }
         (None, _) => None,
     }
 }
 
-/// Why no answer to this can cover later calls.
+/// Why no decision on this approval can cover later calls.
 fn obstacle(approval: &Approval) -> Option<&'static str> {
     if !approval.coverable {
-        Some("calls of this kind are asked about each time")
+        Some("calls of this kind need an approval each time")
     } else if !approval.rule.standing {
-        Some("the rule of this tool wants an answer each time")
+        Some("the rule of this tool requires a decision each time")
     } else if approval.rule.approvers != 1 {
-        Some("where several people must agree, they agree to one call")
+        Some("an approval that needs several approvers covers one call")
     } else {
         None
     }

@@ -1,4 +1,4 @@
-//! One-time links to approvals: found by the digest of their token, used once, by somebody of the tenant.
+//! One-time links to approvals: found by the digest of their token, redeemed once, by a principal of the tenant.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl<E: Engine> ApprovalLinks for SqlLedger<E> {
     }
 }
 
-/// How long after its end a link is still known, so that whoever is late is told so.
+/// How long an expired link is kept, so that a late user gets an explanation.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
 impl Operation for CreateApprovalLink {
@@ -65,11 +65,11 @@ impl Administration for RedeemApprovalLink {
         let id = row.parsed(0, ApprovalId::parse)?;
         let over = |reason: &str| Refusal::new(Code::ApprovalEnded, reason.to_owned());
         if row.optional_time(2)?.is_some() {
-            let reason = "this link was used already; look for the approval with `toolgate approvals`";
+            let reason = "this link has already been used; find the approval with `toolgate approvals`";
             return Err(over(reason).into());
         }
         if row.time(1)? <= now {
-            return Err(over("this link is too old: the time to answer is over").into());
+            return Err(over("this link has expired: the approval can no longer be decided").into());
         }
         let sql = "UPDATE approval_links SET used_at = $1 WHERE token_hash = $2 AND used_at IS NULL";
         transaction.execute(sql, values![now, hash]).await?;

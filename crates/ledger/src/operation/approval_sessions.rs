@@ -1,4 +1,4 @@
-//! What holds for the calls of a session. A session for which nothing is set has no row.
+//! The approval settings of sessions. A session without settings has no row.
 
 use std::time::Duration;
 
@@ -69,13 +69,9 @@ impl Administration for SetSessionTerms {
     }
 }
 
-/// Reads what holds for a session.
 pub struct ReadSessionTerms {
-    /// In which tenant.
     pub tenant: TenantId,
-    /// Whose.
     pub owner: PrincipalId,
-    /// Which.
     pub name: SessionName,
 }
 

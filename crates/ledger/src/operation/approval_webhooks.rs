@@ -1,5 +1,5 @@
-//! How far the outside was told of each tenant's approvals. One process at a time tells it, for as long as it holds the
-//! lease; what it has told is noted before it tells more.
+//! The progress of the webhook deliveries of each tenant. One process at a time delivers, as long as it holds the
+//! lease; progress is stored before the next delivery.
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{AdvanceWebhook, ApprovalWebhooks, LeaseWebhook, WebhookBacklog};
@@ -33,11 +33,11 @@ impl<E: Engine> ApprovalWebhooks for SqlLedger<E> {
     }
 }
 
-/// The setting that says that telling has begun.
+/// The setting that says that deliveries have begun.
 const BEGUN: &str = "approval_webhooks_begun";
 
-/// Begins at the end of every log, the first time: what happened before is told to nobody. Tenants that come later are
-/// told of from their beginning.
+/// Begins at the end of every log, the first time: earlier events are not delivered. For tenants created later,
+/// deliveries begin with their first event.
 pub struct BeginWebhooks;
 
 impl Operation for BeginWebhooks {
@@ -59,7 +59,7 @@ impl Operation for BeginWebhooks {
     }
 }
 
-/// Reads which logs go on behind what the outside was told.
+/// Reads the logs with undelivered events.
 pub struct ReadWebhookBacklog;
 
 impl Operation for ReadWebhookBacklog {
@@ -83,16 +83,15 @@ fn backlog(row: &Row) -> Result<WebhookBacklog, SqlError> {
     })
 }
 
-/// Takes the lease, or holds it for longer.
+/// Takes or extends the lease.
 pub struct TakeLease {
-    /// By whom.
     pub command: LeaseWebhook,
     /// Whether other processes may be alive: then theirs is respected until it ends.
     pub shared: bool,
 }
 
 impl Operation for TakeLease {
-    /// How many events are dealt with; `None` where another process has the lease.
+    /// The number of delivered events; `None` if another process holds the lease.
     type Output = Option<u64>;
 
     const CHANGES_AUTHORITY: bool = false;
@@ -102,7 +101,7 @@ impl Operation for TakeLease {
         let sql =
             "INSERT INTO approval_webhook_positions (tenant, position) VALUES ($1, 0) ON CONFLICT (tenant) DO NOTHING";
         transaction.execute(sql, values![tenant]).await?;
-        // Where there is no other process, a lease of another is what an earlier life of this one left behind.
+        // Without other processes, the lease of another process was left by an earlier run of this one.
         let ended_by = if self.shared { now.as_millis() } else { i64::MAX };
         let sql = "UPDATE approval_webhook_positions SET leased_by = $1, leased_until = $2 WHERE tenant = $3 \
              AND (leased_by IS NULL OR leased_by = $4 OR leased_until <= $5) RETURNING position";

@@ -1,5 +1,5 @@
-//! Approvals: from the question to its end. The row says what is searched and raced for, its body is the approval itself;
-//! both are written together.
+//! Approvals, from the request to the end. The columns contain what is searched and compared, the body is the approval
+//! itself; both are written together.
 
 use std::sync::atomic::Ordering;
 
@@ -87,13 +87,13 @@ impl<E: Engine> Approvals for SqlLedger<E> {
     }
 }
 
-/// How many calls of one tenant may wait for an answer at a time.
+/// The maximum number of pending approvals per tenant.
 pub const MAX_OF_TENANT: u32 = 20_000;
 
-/// What [`read`] reads.
+/// The columns that [`read`] reads.
 pub const COLUMNS: &str = "id, body";
 
-/// Writes an approval as it is now: what [`row`] says.
+/// Writes the present state of an approval: the values of [`row`].
 pub const UPDATE: &str = "UPDATE approvals SET status = $1, resolved_at = $2, body = $3 WHERE tenant = $4 AND id = $5";
 
 impl Operation for RequestApproval {
@@ -104,7 +104,7 @@ impl Operation for RequestApproval {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         require_room(transaction, &self.approval, self.most_of_agent).await?;
         let grant = with_room(transaction, self).await?;
-        // Written down, it waits.
+        // Once stored, it is pending.
         let approval = Approval { status: ApprovalStatus::Pending, ..self.approval.clone() };
         let sql = "INSERT INTO approvals (tenant, id, status, agent, tool, invocation, process, created_at, expires_at, \
              body, grant_id, detached) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
@@ -145,11 +145,8 @@ impl Operation for EndApproval {
     }
 }
 
-/// Reads one approval.
 pub struct ReadApproval {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: ApprovalId,
 }
 
@@ -165,11 +162,8 @@ impl Operation for ReadApproval {
 
 /// Lists approvals, newest first.
 pub struct ListApprovals {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub filter: ApprovalFilter,
-    /// Which page.
     pub page: PageRequest,
 }
 
@@ -181,7 +175,7 @@ impl Operation for ListApprovals {
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
         if let Some(status) = filter.status {
-            // Written out: the index of those that wait serves only a statement that says so.
+            // Spelled out: the partial index of pending approvals serves only a statement that contains the condition.
             conditions.and_that(&format!("status = '{}'", status.as_str()));
         }
         conditions.and_if("agent =", filter.agent.as_ref());
@@ -193,7 +187,7 @@ impl Operation for ListApprovals {
     }
 }
 
-/// An approval that nobody else changes until the transaction ends.
+/// Locks an approval until the transaction ends.
 pub async fn hold<T: Transaction>(transaction: &mut T, tenant: &TenantId, id: ApprovalId) -> Result<Approval, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM approvals WHERE tenant = $1 AND id = $2{}", T::FOR_UPDATE);
     let row = transaction.query_optional(&sql, values![tenant, id]).await?;
@@ -225,7 +219,6 @@ pub fn read(row: &Row) -> Result<Approval, SqlError> {
     row.json(1)
 }
 
-/// What the log is told of an approval.
 pub fn entry(approval: &Approval, payload: EventPayload) -> Entry {
     Entry {
         run: Some(approval.invocation.to_string()),
@@ -234,8 +227,8 @@ pub fn entry(approval: &Approval, payload: EventPayload) -> Entry {
     }
 }
 
-/// Refuses where too many wait. The agent's row is held meanwhile, so that questions that come at the same moment are
-/// counted one after the other.
+/// Refuses if too many approvals are pending. The agent's row is locked, so that concurrent requests are counted one
+/// after the other.
 async fn require_room<T: Transaction>(
     transaction: &mut T,
     approval: &Approval,
@@ -243,12 +236,12 @@ async fn require_room<T: Transaction>(
 ) -> Result<(), Failure> {
     let agent = format!("SELECT id FROM principals WHERE tenant = $1 AND id = $2{}", T::FOR_UPDATE);
     transaction.query_optional(&agent, values![&approval.tenant, &approval.agent]).await?;
-    // Looks for the row at the limit, which costs no more than the limit however many there are.
+    // Reads the row at the limit, which costs no more than the limit, however many rows there are.
     let of_agent = "SELECT id FROM approvals WHERE tenant = $1 AND agent = $2 AND status = 'pending' LIMIT 1 OFFSET $3";
     let last_place = values![&approval.tenant, &approval.agent, most_of_agent.saturating_sub(1)];
     if transaction.query_optional(of_agent, last_place).await?.is_some() {
         let reason = format!(
-            "{most_of_agent} calls of `{}` wait for an answer already; have some of them answered first",
+            "{most_of_agent} calls of `{}` already wait for a decision; have some of them decided first",
             approval.agent
         );
         return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", most_of_agent).into());
@@ -256,14 +249,14 @@ async fn require_room<T: Transaction>(
     let of_tenant = "SELECT id FROM approvals WHERE tenant = $1 AND status = 'pending' LIMIT 1 OFFSET $2";
     let last_place = values![&approval.tenant, MAX_OF_TENANT - 1];
     if transaction.query_optional(of_tenant, last_place).await?.is_some() {
-        let reason = format!("{MAX_OF_TENANT} calls wait for an answer already; have some of them answered first");
+        let reason = format!("{MAX_OF_TENANT} calls already wait for a decision; have some of them decided first");
         return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", MAX_OF_TENANT).into());
     }
     Ok(())
 }
 
-/// The first grant whose rate has room for the call besides those that wait for it already. Nothing is reserved: that is
-/// for the admission.
+/// The first grant whose rate has capacity for the call besides those that already wait. Nothing is reserved: the
+/// admission does that.
 async fn with_room<T: Transaction>(transaction: &mut T, request: &RequestApproval) -> Result<Option<GrantId>, Failure> {
     let mut refused = None;
     for rates in &request.grants {
@@ -299,8 +292,8 @@ async fn require_rate<T: Transaction>(
             _ => {
                 let grant = rates.grant;
                 let reason = format!(
-                    "{waiting} calls through grant {grant} wait for an answer already, as many as it \
-                                      allows now; have some of them answered first"
+                    "{waiting} calls through grant {grant} already wait for a decision, as many as it allows now; \
+                    have some of them decided first"
                 );
                 Refusal::new(Code::GrantRateLimited, reason).with("grant_id", grant).with("waiting", waiting)
             }

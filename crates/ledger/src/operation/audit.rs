@@ -19,11 +19,12 @@ use super::sweeping::Readable;
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
 
-/// How many events one transaction integrates: few enough that other writers hardly wait, and so many that few of them do.
+/// The number of events that one transaction integrates: few enough that other writers hardly wait, and enough that few
+/// transactions are needed.
 pub const BATCH: u32 = 1024;
 
-/// Gives the next batches their places. Those of transactions that commit later get later ones; what was committed before
-/// another transaction began has an earlier position, so cause still comes before effect.
+/// Assigns positions to the next batches. Transactions that commit later get later positions; what was committed before
+/// another transaction began has an earlier one, so that causes precede effects.
 const PUT_IN_ORDER: &str = "UPDATE event_batches SET first = batch.place FROM ( \
          SELECT position, place FROM ( \
              SELECT position, CAST(SUM(size) OVER (ORDER BY position) AS BIGINT) - size + $1 AS place FROM ( \
@@ -55,13 +56,11 @@ impl Operation for ListPending {
     }
 }
 
-/// Takes a batch of events into the tree and signs the new head; answers how many, and the head.
+/// Integrates a batch of events into the tree and signs the new head; returns their number and the head.
 pub struct Integrate {
-    /// Whose.
     pub tenant: TenantId,
-    /// A head that the log must go on from: a second history must not be signed.
+    /// A head that the log must continue from: a second history must not be signed.
     pub known: Option<TreeHead>,
-    /// Signs the head.
     pub signer: Arc<SigningKey>,
     /// The time of the head.
     pub now: Timestamp,
@@ -115,7 +114,6 @@ impl Operation for Integrate {
 
 /// Reads the newest head.
 pub struct ReadHead {
-    /// Whose.
     pub tenant: TenantId,
 }
 
@@ -127,11 +125,8 @@ impl Operation for ReadHead {
     }
 }
 
-/// Reads tiles.
 pub struct ReadTiles {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub coordinates: Vec<TileCoordinate>,
 }
 

@@ -28,7 +28,7 @@ impl<E: Engine> AuditLog for SqlLedger<E> {
                 Ok(count) => total += count,
                 Err(refusal) if refusal.code() == Code::LedgerRolledBack => return Err(self.heads.lose(refusal)),
                 Err(refusal) if refusal.code() == Code::LedgerUnavailable => return Err(refusal),
-                // The logs of other tenants go on without this one.
+                // The logs of other tenants continue without this one.
                 Err(refusal) => {
                     let reason = format!("the log of tenant `{tenant}` cannot be extended: {}", refusal.reason());
                     failure.get_or_insert(Refusal::new(refusal.code(), reason));
@@ -66,7 +66,7 @@ impl<E: Engine> AuditLog for SqlLedger<E> {
 
     async fn watch_heads(&self) -> Result<Option<Timestamp>, Refusal> {
         self.heads.intact()?;
-        // INVARIANT: taken before the ledger is read, so that what is read cannot be older.
+        // INVARIANT: read before the ledger, so that what is read from the ledger cannot be older.
         let known = self.heads.all();
         let compared = self.engine.read(CompareHeads { known }).await?;
         if !compared.log_rollbacks.is_empty() {
@@ -90,7 +90,7 @@ impl<E: Engine> AuditLog for SqlLedger<E> {
 }
 
 impl<E: Engine> SqlLedger<E> {
-    /// Takes all pending events of a tenant into its tree.
+    /// Integrates all pending events of a tenant into its tree.
     async fn integrate_tenant(
         &self,
         tenant: &TenantId,

@@ -1,5 +1,5 @@
-//! Token buckets: how often one principal may call one tool (RFC 0064 §D). A bucket is taken from in the transaction that
-//! admits the call, so that calls at the same time, on any replica, cannot take the same token.
+//! Token buckets: how often one principal may call one tool (RFC 0064 §D). The transaction that admits the call takes
+//! the token, so that concurrent calls, on any replica, cannot take the same one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use toolgate_model::rate_limit::BucketState;
 use crate::sql::{Failure, Value};
 use crate::transaction::{INSERT, Transaction, insert_statement};
 
-/// Whose, and for which tool.
+/// The principal and the tool of a bucket.
 type Name = (TenantId, PrincipalId, String);
 
 const INTO: &str = "tool_buckets (tenant, principal, tool, state)";
@@ -24,7 +24,7 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// Takes hold of the buckets of these calls.
+    /// Locks the buckets of these calls.
     pub async fn hold<T: Transaction>(
         transaction: &mut T,
         calls: impl Iterator<Item = &Admit>,
@@ -34,8 +34,8 @@ impl Buckets {
             return Ok(Self::default());
         }
         if !T::FOR_UPDATE.is_empty() {
-            // Where another transaction makes the same row, this waits for it and then sees what it did. A bucket that was
-            // never taken from has been full since the beginning of time. In order, as everybody makes them.
+            // If another transaction creates the same row, this waits for it and then sees its changes. A new bucket
+            // counts as full. Created in the global order.
             let rows = names.iter().flat_map(|name| values_of(name).into_iter().chain([Value::Integer(0)]));
             let insert = insert_statement(INSERT, INTO, names.len(), 4);
             let make = format!("{insert} ON CONFLICT (tenant, principal, tool) DO NOTHING");
@@ -58,7 +58,7 @@ impl Buckets {
         Ok(Self { states, changed: BTreeSet::new() })
     }
 
-    /// What the bucket of this call is like with one token less, or why there is none.
+    /// The state of this call's bucket with one token less, or why there is none.
     pub fn check(&self, admit: &Admit) -> Result<Option<BucketState>, Refusal> {
         let Some(limit) = admit.bucket else { return Ok(None) };
         let name = name(admit);
@@ -87,7 +87,7 @@ impl Buckets {
         }
     }
 
-    /// Writes down what was taken.
+    /// Stores the taken tokens.
     pub async fn keep<T: Transaction>(self, transaction: &mut T) -> Result<(), Failure> {
         let Self { states, changed } = self;
         let changed = states.iter().filter(|(name, _)| changed.contains(*name));

@@ -54,7 +54,7 @@ impl<E: Engine> Calls for SqlLedger<E> {
     }
 
     async fn close_calls(&self, now: Timestamp) -> Result<u64, Refusal> {
-        // The first time, in the only process, nothing can be running: it is what an earlier one left behind.
+        // The first time, in the only process, no call can be running: what is in flight was left by an earlier run.
         let only_overdue = self.inherited_closed.load(Ordering::Acquire);
         let closed = self.in_batches(|passed_over| CloseCalls { now, only_overdue, passed_over }).await?;
         self.inherited_closed.store(true, Ordering::Release);

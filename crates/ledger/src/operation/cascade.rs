@@ -1,5 +1,5 @@
-//! The end of many grants at once: of one grant and all below it, of a credential, a vault or an agent. One transaction,
-//! one event for each grant.
+//! Revocation of many grants at once: of one grant and its descendants, of a credential, a vault or an agent. One
+//! transaction, one event for each grant.
 
 use toolgate_gate::ports::ledger::AuditContext;
 use toolgate_model::context::GrantContext;
@@ -17,13 +17,12 @@ pub enum Cascade<'a> {
     Agent(&'a PrincipalId),
     /// At the grants on a credential.
     Credential(CredentialId),
-    /// At one grant.
     Grant(GrantId),
 }
 
-/// Revokes what the cascade reaches and is neither revoked nor expired yet; answers how many.
+/// Revokes the grants of the cascade that are neither revoked nor expired yet; returns their number.
 ///
-/// INVARIANT: the caller holds the locks that keep anyone from delegating below the roots meanwhile.
+/// INVARIANT: the caller holds the locks that prevent concurrent delegations below the roots.
 pub async fn revoke_below<T: Transaction>(
     transaction: &mut T,
     audit: &AuditContext,
@@ -62,7 +61,7 @@ pub async fn revoke_below<T: Transaction>(
         let payload = EventPayload::GrantRevoked(GrantRevoked { grant_id: grant, reason, cascade_count });
         entries.push(Entry { context, ..Entry::about(payload, &agent) });
     }
-    // The root first, then what ended with it, oldest first.
+    // The root first, then its descendants, oldest first.
     entries.sort_by_key(|entry| match (&entry.payload, &cascade) {
         (EventPayload::GrantRevoked(revoked), Cascade::Grant(root)) => {
             (revoked.grant_id != *root, Some(revoked.grant_id))

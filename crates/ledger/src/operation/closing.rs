@@ -1,5 +1,5 @@
-//! Closing calls that were cut off: whoever admitted them is gone, and nobody will settle them. They are shown as
-//! unknown and never made again by themselves.
+//! Closes calls that were cut off: their gate process has stopped, and nothing will settle them. They are recorded as
+//! unknown and never retried automatically.
 
 use std::time::Duration;
 
@@ -16,18 +16,17 @@ use super::{Operation, in_flight};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
-/// How many are closed in one transaction.
+/// The maximum number closed in one transaction.
 pub const BATCH: u32 = 200;
-/// How long a call can be sent again under its idempotency key and get the same answer.
+/// How long a call can be repeated under its idempotency key with the same result.
 pub const REMEMBERED_FOR: Duration = Duration::from_secs(24 * 3600);
 
 /// Closes a batch of calls that were cut off.
 pub struct CloseCalls {
-    /// Now.
     pub now: Timestamp,
-    /// Only those whose deadline is past; `false` when nobody else can be carrying any out.
+    /// Only those past their deadline; `false` if no other process can be executing any.
     pub only_overdue: bool,
-    /// How many rows to pass over.
+    /// The number of rows to skip.
     pub passed_over: u32,
 }
 
@@ -47,7 +46,7 @@ impl Operation for CloseCalls {
         let Readable { items: mut cut_off, unreadable } = Readable::of(&rows, read);
         let error = InvocationError {
             code: "OUTCOME_UNKNOWN".to_owned(),
-            reason: "the gate stopped while the call was under way".to_owned(),
+            reason: "the gate stopped while the call was in flight".to_owned(),
         };
         for invocation in &mut cut_off {
             invocation.status = InvocationStatus::Unknown;
@@ -65,7 +64,7 @@ impl Operation for CloseCalls {
             })
             .collect();
         let returned = |invocation: &Invocation| {
-            let sentence = "the gate stopped while the call was under way".to_owned();
+            let sentence = "the gate stopped while the call was in flight".to_owned();
             invoked(invocation, Some(ToolReturned::error(invocation, &error.code, sentence, None)))
         };
         let each = by_the_clock.iter().zip(&cut_off);
@@ -81,7 +80,6 @@ fn count(rows: usize) -> u32 {
 
 /// Forgets a batch of idempotency keys that are old enough.
 pub struct ForgetKeys {
-    /// Now.
     pub now: Timestamp,
 }
 

@@ -1,5 +1,5 @@
-//! Consent: the approvals that calls rest on, taken in the transaction that admits the calls. An answer lets one call pass
-//! and no second one; a standing approval counts every call that it covers, and never one too many.
+//! Consent: the approvals that calls are based on, consumed in the transaction that admits the calls. A decision admits
+//! one call and no second one; a standing approval counts every call that it covers, and never one too many.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,19 +22,18 @@ pub struct Consents {
     standing: BTreeMap<(TenantId, StandingApprovalId), StandingApproval>,
     /// The standing approvals that were used.
     used: BTreeSet<(TenantId, StandingApprovalId)>,
-    /// The answers that were taken, each with its call.
+    /// The consumed decisions, each with its call.
     taken: Vec<(InvocationId, TenantId, ApprovalId)>,
     events: Vec<Recorded>,
 }
 
-/// What is known of an approval.
 struct HeldApproval {
     approval: Approval,
     used_by: Option<InvocationId>,
 }
 
 impl Consents {
-    /// Takes hold of the approvals of these calls. Where they have none, no statement is run.
+    /// Locks the approvals of these calls. Without any, no statement is run.
     pub async fn hold<'a, T: Transaction>(
         transaction: &mut T,
         calls: impl Iterator<Item = &'a Admit> + Clone,
@@ -58,7 +57,7 @@ impl Consents {
         Ok(held)
     }
 
-    /// Whether everything that the call rests on still lets it pass.
+    /// Whether everything that the call is based on still allows it.
     pub fn check(&self, admit: &Admit) -> Result<(), Refusal> {
         if let Some(id) = admit.consent.approval {
             self.check_approval(admit, id)?;
@@ -66,7 +65,7 @@ impl Consents {
         admit.consent.standing.iter().try_for_each(|id| self.check_standing(admit, *id))
     }
 
-    /// Takes what [`Consents::check`] found.
+    /// Consumes what [`Consents::check`] found.
     pub fn take(&mut self, admit: &Admit) -> Result<(), Failure> {
         let (tenant, call) = (&admit.audit.tenant, admit.invocation.id);
         if let Some(id) = admit.consent.approval
@@ -94,7 +93,7 @@ impl Consents {
         Ok(())
     }
 
-    /// Writes down what was taken.
+    /// Stores what was consumed.
     pub async fn keep<T: Transaction>(self, transaction: &mut T) -> Result<(), Failure> {
         if !self.taken.is_empty() {
             let sql = "UPDATE approvals SET used_by = $1 WHERE tenant = $2 AND id = $3";
@@ -122,7 +121,7 @@ impl Consents {
             return refuse(&format!("it is {}", approval.status.as_str()));
         }
         if used_by.is_some() {
-            return refuse("another call was made by it");
+            return refuse("another call has used it");
         }
         if admit.approval_digest.as_deref() != Some(approval.digest.as_str()) {
             return refuse("it was given for another call");
@@ -146,14 +145,14 @@ impl Consents {
         }
         match standing.state(admit.audit.time) {
             StandingState::Active => Ok(()),
-            StandingState::Expired => refuse("its time is over"),
-            StandingState::Revoked => refuse("it was taken back"),
-            StandingState::UsedUp => refuse("it was used as often as it may be"),
+            StandingState::Expired => refuse("it has expired"),
+            StandingState::Revoked => refuse("it was revoked"),
+            StandingState::UsedUp => refuse("it has no uses left"),
         }
     }
 }
 
-/// The rows of these, in the order in which everybody takes them.
+/// The rows of these, in the global lock order.
 async fn held_rows<T: Transaction, Id>(
     transaction: &mut T,
     table: &str,

@@ -1,8 +1,8 @@
-//! How much agents have called and spent: what policies read, and what the admission compares, so that calls at the same
-//! time, on any replica, cannot all be judged by the same counts.
+//! What agents have called and spent: policies read it, and the admission compares it, so that concurrent calls, on any
+//! replica, cannot all be decided on the same counts.
 //!
-//! A row is made when counts are first read in an admission, from the calls that there are, and is kept up by every later
-//! admission that policies judge. Where no rule looks at counts there is no row, and nothing is written.
+//! A row is created when counts are first read in an admission, from the existing calls, and is updated by every later
+//! admission that policies decide. Without rules that read counts there is no row, and nothing is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,14 @@ use toolgate_model::time::Timestamp;
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
 
-/// The calls of an agent since some time. The ids are found first: by itself, SQLite would look at those of all agents. The
-/// plus keeps it from the index by time, for the same reason.
+/// The calls of an agent since some time. The ids are found first: on its own, SQLite would read those of all agents.
+/// The plus keeps it from the index by time, for the same reason.
 const OF_THE_DAY: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM (SELECT cost FROM invocations \
      WHERE tenant = $1 AND id IN (SELECT id FROM invocations WHERE tenant = $1 AND agent = $2 AND id >= $3) \
      AND +created_at >= $4 AND status <> 'denied' \
      UNION ALL SELECT cost FROM calls_in_flight WHERE tenant = $1 AND agent = $2 AND id >= $3 AND created_at >= $4 \
      AND status = 'running') AS calls";
-/// The calls of an execution that this principal named, whichever agents made them.
+/// The calls of a run that this principal named, whichever agents made them.
 const OF_THE_RUN: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM (SELECT cost FROM invocations \
      WHERE tenant = $1 AND id IN (SELECT id FROM invocations WHERE tenant = $1 AND run = $2) AND actor = $3 \
      AND agent <> $3 AND status <> 'denied' \
@@ -34,14 +34,13 @@ const KEEP: &str = "INSERT INTO call_counts (tenant, agent, owner, run, day, cal
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant, agent, owner, run) \
      DO UPDATE SET day = excluded.day, calls = excluded.calls, cost = excluded.cost, changed_at = excluded.changed_at";
 
-/// What is counted together: what an agent does in a day, or what happens in an execution.
+/// What is counted together: the calls of an agent in a day, or the calls of a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Counted {
     Day { tenant: TenantId, agent: PrincipalId },
     Run { tenant: TenantId, run: CountedRun },
 }
 
-/// How much there was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sum {
     /// The day that it is counted for; zero for an execution, which may last longer.
@@ -61,7 +60,6 @@ impl Counted {
         }
     }
 
-    /// The row, if there is one.
     async fn read<T: Transaction>(&self, transaction: &mut T, lock: &str) -> Result<Option<Sum>, Failure> {
         let row = transaction.query_optional(&format!("{ROW}{lock}"), &self.key()).await?;
         let read = |row: &Row| Ok(Sum { day: row.integer(0)?, calls: row.count(1)?, cost: row.count(2)? });
@@ -72,7 +70,7 @@ impl Counted {
     async fn scan<T: Transaction>(&self, transaction: &mut T, day: Timestamp) -> Result<Sum, Failure> {
         let row = match self {
             Self::Day { tenant, agent } => {
-                // Ids sort by the time of arrival: the first that can be meant lets the index by id be used.
+                // Ids sort by time: the first possible id allows the use of the index by id.
                 let first = InvocationId::new(day, [0; 10]);
                 transaction.query_optional(OF_THE_DAY, values![tenant, agent, first, day]).await?
             }
@@ -86,7 +84,7 @@ impl Counted {
 }
 
 impl Sum {
-    /// What counts on this day. What is counted for an earlier one is over; a later one means that a clock is slow.
+    /// The sum for this day. A sum for an earlier day has ended; a later day means that a clock is slow.
     fn on(self, counted: &Counted, day: Timestamp) -> Self {
         match counted {
             Counted::Run { .. } => self,
@@ -98,7 +96,7 @@ impl Sum {
     }
 }
 
-/// How much an agent has called and spent, today and in an execution.
+/// What an agent has called and spent, today and in a run.
 pub async fn read<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
@@ -118,7 +116,7 @@ pub async fn read<T: Transaction>(
     Ok(counts_of(&sums))
 }
 
-/// Those of the day, and those of the execution where there is one.
+/// The counts of the day, and of the run if there is one.
 fn counts_of(sums: &[Sum]) -> Counts {
     let today = sums.first().copied().unwrap_or_default();
     let run = sums.get(1).copied().unwrap_or(today);
@@ -133,10 +131,10 @@ pub struct HeldCounts {
 }
 
 impl HeldCounts {
-    /// Takes hold of the counts of these calls. Where policies judge none of them, no statement is run.
+    /// Locks the counts of these calls. If policies decide none of them, no statement is run.
     ///
-    /// INVARIANT: where a call was judged by counts, the transaction holds its principals exclusively, so that no other
-    /// admission is between its call and its count.
+    /// INVARIANT: if a call was decided on counts, the transaction holds its principals exclusively, so that no other
+    /// admission comes between its call and its count.
     pub async fn hold<'a, T: Transaction>(
         transaction: &mut T,
         calls: impl Iterator<Item = &'a Admit> + Clone,
@@ -147,7 +145,7 @@ impl HeldCounts {
             .flat_map(|admit| counted(admit).into_iter().map(|counted| (counted, day(admit))))
             .collect();
         let mut held = Self::default();
-        // In order, as every admission takes them.
+        // In the global lock order.
         for counted in all {
             let sum = match (counted.read(transaction, T::FOR_UPDATE).await?, judged.get(&counted)) {
                 (Some(sum), _) => sum,
@@ -159,7 +157,7 @@ impl HeldCounts {
         Ok(held)
     }
 
-    /// Whether the counts are still those that the call was judged by.
+    /// Whether the counts are still those that the call was decided on.
     pub fn agree(&self, admit: &Admit) -> bool {
         let Some(judged) = admit.counts else { return true };
         let sums: Vec<Sum> = counted(admit)
@@ -180,7 +178,7 @@ impl HeldCounts {
         }
     }
 
-    /// Writes down what was counted.
+    /// Stores the new counts.
     pub async fn keep<T: Transaction>(self, transaction: &mut T) -> Result<(), Failure> {
         if self.changed.is_empty() {
             return Ok(());

@@ -88,7 +88,7 @@ impl<E: Engine> Credentials for SqlLedger<E> {
     }
 }
 
-/// The columns of a credential, in the order in which [`read`] takes them.
+/// The columns of a credential, in the order of [`read`].
 pub const COLUMNS: &str = "id, tenant, vault, service, label, auth_type, scopes_available, metadata, version, \
      material_fields, created_at, rotated_at, expires_at, revoked_at";
 
@@ -112,7 +112,7 @@ pub fn read(row: &Row) -> Result<Credential, SqlError> {
     })
 }
 
-/// Reads a credential and keeps everybody from changing it until the transaction ends.
+/// Reads a credential and locks it against changes until the transaction ends.
 pub async fn share<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
@@ -132,7 +132,6 @@ async fn locked<T: Transaction>(
     Ok(read(&row.ok_or_else(|| not_found(id))?)?)
 }
 
-/// The refusal for a credential that is not there.
 pub fn not_found(id: CredentialId) -> Refusal {
     Refusal::new(Code::CredentialNotFound, format!("there is no credential {id}")).with("credential_id", id)
 }
@@ -148,7 +147,7 @@ pub fn require_active(credential: &Credential, now: Timestamp) -> Result<(), Ref
     Err(Refusal::new(code, reason).with("credential_id", credential.id))
 }
 
-/// Ends a credential whose row the transaction holds: marks it, destroys its material, ends its grants.
+/// Revokes a credential whose row the transaction holds: marks it, destroys its material, revokes its grants.
 pub async fn revoke_held<T: Transaction>(
     transaction: &mut T,
     audit: &AuditContext,
@@ -231,7 +230,7 @@ impl Administration for RotateCredential {
             require_active(&credential, now)?;
         }
         if credential.version != self.expected_version {
-            let reason = "the credential was rotated at the same moment; look at it and try again";
+            let reason = "the credential was rotated concurrently; read it and try again";
             return Err(Refusal::new(Code::VersionConflict, reason).into());
         }
         if status == CredentialStatus::Expired {
@@ -276,7 +275,7 @@ impl Administration for RotateCredential {
     }
 }
 
-/// A credential that renews its own material, for a call that was admitted. Whoever may use it may do so as before.
+/// A credential that renews its own material, for an admitted call. Its users are not affected.
 pub struct Renewal(pub RotateCredential);
 
 impl Administration for Renewal {
@@ -293,7 +292,7 @@ impl Administration for Renewal {
     }
 }
 
-/// Announces the expiry that a rotation is about to end, where nobody did so before.
+/// Records the expiry that a rotation is about to remove, unless it is already recorded.
 async fn announce_expiry<T: Transaction>(
     transaction: &mut T,
     audit: &AuditContext,
@@ -313,7 +312,7 @@ async fn announce_expiry<T: Transaction>(
 }
 
 impl Administration for RevokeCredential {
-    /// How many grants.
+    /// The number of grants.
     type Output = u64;
 
     fn mandate(&self) -> &Mandate {
@@ -329,11 +328,8 @@ impl Administration for RevokeCredential {
     }
 }
 
-/// Reads one credential.
 pub struct ReadCredential {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: CredentialId,
 }
 
@@ -347,13 +343,10 @@ impl Operation for ReadCredential {
     }
 }
 
-/// Lists credentials.
 pub struct ListCredentials {
-    /// Whose.
     pub tenant: TenantId,
     /// Of one vault only.
     pub vault: Option<VaultId>,
-    /// Which page.
     pub page: PageRequest,
 }
 
@@ -372,7 +365,6 @@ impl Operation for ListCredentials {
 
 /// Finds the credentials of a name: its service, or a tool that may be defined by the credential alone.
 pub struct CredentialsNaming {
-    /// Whose.
     pub tenant: TenantId,
     /// The name, in small letters.
     pub name: String,
@@ -382,7 +374,7 @@ impl Operation for CredentialsNaming {
     type Output = Vec<Credential>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<Credential>, Failure> {
-        // The names of tools stand in quotes in what is kept as JSON; what is found so is looked at closely by the gate.
+        // Tool names are quoted in the stored JSON; the gate examines the matches.
         let sql = format!(
             "SELECT {COLUMNS} FROM credentials WHERE tenant = $1 AND (lower(service) = $2 \
              OR substr($2, 1, length(service) + 1) = lower(service) || '.' \
@@ -397,9 +389,7 @@ impl Operation for CredentialsNaming {
 
 /// Reads the sealed material of the current version.
 pub struct ReadSealed {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which credential.
     pub id: CredentialId,
 }
 
@@ -416,7 +406,7 @@ impl Operation for ReadSealed {
     }
 }
 
-/// The columns of a sealed version, in the order in which [`read_version`] takes them.
+/// The columns of a sealed version, in the order of [`read_version`].
 pub const VERSION_COLUMNS: &str = "v.credential, v.version, v.tenant, v.ciphertext, v.wrapped_key, v.master_key";
 
 /// Reads a row of [`VERSION_COLUMNS`].

@@ -14,13 +14,11 @@ use super::sweeping::Readable;
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
-/// How many principals are looked for at a time.
+/// The number of principals per query.
 const BATCH: u32 = 100;
 
-/// Counts refused calls.
 pub struct CountDenials {
-    /// How many, for each principal and code once and in their order: transactions at the same time take the rows in the
-    /// same order.
+    /// Each principal and code once, in order: concurrent transactions lock the rows in the same order.
     pub counts: Vec<DenialCount>,
 }
 
@@ -42,9 +40,8 @@ impl Operation for CountDenials {
     }
 }
 
-/// Reads whose refused calls were counted, beginning before this time.
+/// Reads the principals whose refused calls were counted from before this time.
 pub struct ListDenialCounts {
-    /// Before when.
     pub before: Timestamp,
 }
 
@@ -59,13 +56,10 @@ impl Operation for ListDenialCounts {
     }
 }
 
-/// Sums up the counts of a principal in one event; answers how many calls.
+/// Records the counts of a principal in one event; returns the number of calls.
 pub struct SumUpDenials {
-    /// Whose tenant.
     pub tenant: TenantId,
-    /// Who.
     pub principal: PrincipalId,
-    /// Now.
     pub now: Timestamp,
 }
 

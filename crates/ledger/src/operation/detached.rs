@@ -21,7 +21,7 @@ use super::sweeping::Readable;
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
 
-/// The columns that [`read`] takes, in its order.
+/// The columns of [`read`], in its order.
 pub const COLUMNS: &str = "id, tenant, agent, actor, key, tool, idempotency_key, state, asked, cancelled, attempts, \
      created_at, finished_at";
 /// The sealed part behind [`COLUMNS`].
@@ -107,8 +107,8 @@ async fn require_room<T: Transaction>(transaction: &mut T, command: &DetachCall)
         return Ok(());
     }
     let reason = format!(
-        "{calls} detached calls of `{}` are stored, with {bytes} bytes; at most {} with {} bytes may be: wait for some \
-         to end, or delete results that are no longer needed",
+        "{calls} detached calls of `{}` are stored, with {bytes} bytes; the limit is {} calls and {} bytes: wait for \
+        some to end, or delete results that are no longer needed",
         command.call.agent, limits.calls, limits.bytes
     );
     Err(Refusal::new(Code::TooManyDetached, reason)
@@ -117,9 +117,9 @@ async fn require_room<T: Transaction>(transaction: &mut T, command: &DetachCall)
         .into())
 }
 
-/// Looks whether a call is ready that does not run here.
+/// Whether a call is ready that does not run here.
 pub struct HasReady {
-    /// What runs here.
+    /// The calls that run here.
     pub running: Vec<InvocationId>,
 }
 
@@ -134,12 +134,11 @@ impl Operation for HasReady {
     }
 }
 
-/// How many calls of one agent are claimed at a time: its further ones leave their place to those of others.
+/// The maximum number of calls of one agent per claim: its further calls leave room for those of others.
 const OF_ONE_AGENT: u32 = 16;
 
-/// Claims what is ready and has no live process.
+/// Claims ready calls without a live process.
 pub struct Claiming {
-    /// For whom.
     pub command: ClaimDetached,
     /// Whether other processes may be alive.
     pub shared: bool,
@@ -167,7 +166,7 @@ impl Operation for Claiming {
              ORDER BY id LIMIT $3{}",
             T::FOR_UPDATE_SKIPPING
         );
-        // What runs here already is among them.
+        // Calls that already run here are among the rows.
         let limit = limit.saturating_add(u32::try_from(running.len()).unwrap_or(u32::MAX));
         let rows = transaction.query(&sql, &[Value::from(*process), alive_since, Value::from(limit)]).await?;
         let mut claimed = Readable::of(&rows, |row| {
@@ -191,11 +190,8 @@ impl Operation for Claiming {
 
 /// Gives up a claim.
 pub struct ReleaseDetached {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: InvocationId,
-    /// Who has it.
     pub process: ProcessId,
 }
 
@@ -214,9 +210,7 @@ impl Operation for ReleaseDetached {
 
 /// Marks a call as cancelled.
 pub struct CancelDetached {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: InvocationId,
 }
 
@@ -238,13 +232,10 @@ impl Operation for CancelDetached {
     }
 }
 
-/// Stores an outcome by itself.
+/// Stores an outcome without a settlement.
 pub struct Finishing {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: InvocationId,
-    /// What.
     pub command: FinishDetached,
 }
 
@@ -258,11 +249,8 @@ impl Operation for Finishing {
     }
 }
 
-/// Forgets an outcome.
 pub struct ForgetOutcome {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: InvocationId,
 }
 
@@ -277,7 +265,7 @@ impl Operation for ForgetOutcome {
     }
 }
 
-/// Takes hold of a call that this process has claimed; refused where it was cancelled, or taken over by another.
+/// Locks a call that this process has claimed; refused if it was cancelled, or claimed by another process.
 pub async fn hold_claimed<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
@@ -304,7 +292,7 @@ pub fn taken_over(id: InvocationId) -> Refusal {
     Refusal::new(Code::VersionConflict, reason).with("invocation_id", id)
 }
 
-/// Has a call wait for an approval that is asked for in this transaction.
+/// Parks a call until the approval that this transaction requests has ended.
 pub async fn park<T: Transaction>(transaction: &mut T, approval: &Approval, park: &ParkCall) -> Result<(), Failure> {
     let (tenant, id) = (&approval.tenant, approval.invocation);
     hold_claimed(transaction, tenant, id, park.process).await??;
@@ -316,7 +304,7 @@ pub async fn park<T: Transaction>(transaction: &mut T, approval: &Approval, park
     Ok(())
 }
 
-/// Has the calls of these approvals, which have ended, go on.
+/// Makes the calls of these ended approvals ready.
 pub async fn wake<'a, T: Transaction>(
     transaction: &mut T,
     ended: impl Iterator<Item = &'a Approval> + Send,
@@ -341,7 +329,7 @@ pub async fn finish<T: Transaction>(
     if let Some(kept) = sealed {
         match share_usable(transaction, &kept.key).await {
             Ok(()) => {}
-            // The outcome counts more than that it is kept: the caller is told that it could not be.
+            // The outcome matters more than its storage: the caller is told that the result could not be stored.
             Err(Failure::Refused(_)) => sealed = None,
             Err(failure) => return Err(failure),
         }
@@ -410,7 +398,7 @@ fn sealed(row: &Row, call: &DetachedCall, part: CallPart) -> Result<Option<Seale
     }))
 }
 
-/// What is sealed of a call, whichever part it is.
+/// Reads a sealed part of a call.
 pub fn read_sealed(row: &Row) -> Result<Option<SealedVersion>, SqlError> {
     let call = read(row)?;
     let part = if call.state == DetachedState::Finished { CallPart::Outcome } else { CallPart::Request };
@@ -422,11 +410,8 @@ pub fn sealed_columns() -> String {
     format!("{COLUMNS}, {SEALED}")
 }
 
-/// Reads one call.
 pub struct ReadDetached {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: InvocationId,
 }
 

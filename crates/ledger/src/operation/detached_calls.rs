@@ -21,7 +21,7 @@ impl<E: Engine> DetachedCalls for SqlLedger<E> {
     }
 
     async fn claim_detached(&self, command: ClaimDetached) -> Result<Vec<ClaimedCall>, Refusal> {
-        // Looked for first: this is asked several times a second, and nothing is written where there is nothing.
+        // Checked first: this runs several times a second, and nothing is written if nothing is ready.
         if !self.engine.read(HasReady { running: command.running.clone() }).await? {
             return Ok(Vec::new());
         }

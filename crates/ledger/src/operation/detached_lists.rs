@@ -1,4 +1,4 @@
-//! Lists of detached calls, and what is done with them as time passes.
+//! Lists of detached calls, and their expiry.
 
 use toolgate_gate::ports::ledger::{DetachedCall, DetachedState, Page, PageRequest};
 use toolgate_model::id::InvocationId;
@@ -11,16 +11,13 @@ use super::listing::{Conditions, padded};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
-/// How many are deleted in one transaction, and asked about in one statement.
+/// The number of calls per transaction and per statement.
 pub const BATCH: u32 = 200;
 
 /// Lists calls, newest first.
 pub struct ListDetached {
-    /// Whose.
     pub tenant: TenantId,
-    /// For which agent.
     pub agent: Option<PrincipalId>,
-    /// Which page.
     pub page: PageRequest,
 }
 
@@ -39,7 +36,6 @@ impl Operation for ListDetached {
 
 /// Reads the states of calls.
 pub struct ReadStates {
-    /// Which.
     pub calls: Vec<InvocationId>,
 }
 
@@ -60,9 +56,8 @@ impl Operation for ReadStates {
     }
 }
 
-/// Looks whether the approval of a detached call is overdue.
+/// Whether the approval of a detached call is overdue.
 pub struct HasOverdue {
-    /// Now.
     pub now: Timestamp,
 }
 
@@ -75,9 +70,8 @@ impl Operation for HasOverdue {
     }
 }
 
-/// Ends calls that were admitted and that nobody will settle any more.
+/// Ends admitted calls that nothing will settle any more.
 pub struct EndCutOff {
-    /// Now.
     pub now: Timestamp,
 }
 
@@ -87,7 +81,8 @@ impl Operation for EndCutOff {
     const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
-        // A settlement ends the detached call in its own transaction: what has an outcome and is not ended was cut off.
+        // A settlement ends the detached call in its own transaction: a call with an outcome that has not ended was cut
+        // off.
         let sql = "UPDATE detached_calls SET state = 'finished', finished_at = $1, ciphertext = NULL, \
              wrapped_key = NULL, master_key = NULL WHERE state = 'running' AND EXISTS (SELECT 1 FROM invocations \
              WHERE invocations.tenant = detached_calls.tenant AND invocations.id = detached_calls.id)";
@@ -95,7 +90,7 @@ impl Operation for EndCutOff {
     }
 }
 
-/// Deletes a batch of calls whose outcome was kept long enough.
+/// Deletes a batch of calls whose outcome has expired.
 pub struct ForgetDetached {
     /// Those that ended before.
     pub before: Timestamp,

@@ -1,7 +1,7 @@
-//! Batches of events as they are stored: one row for what one transaction records of a tenant.
+//! Batches of events in their stored form: one row for what one transaction records of a tenant.
 //!
-//! A batch is text, two lines for each event: its [`Heading`], by which it is looked up, and its canonical JSON, which is
-//! what is hashed. The text is stored as it is or, where that is shorter, compressed.
+//! A batch is text, two lines for each event: its [`Heading`], by which it is looked up, and its canonical JSON, which
+//! is hashed. The text is stored as it is or, if that is shorter, compressed.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,16 +14,18 @@ use toolgate_model::time::Timestamp;
 use crate::sql::{Row, SqlError};
 use crate::transaction::{Transaction, values};
 
-/// The limits of one batch. Whoever reads one event decompresses its batch.
+/// The limits of one batch. Reading one event decompresses its batch.
 pub const MOST_EVENTS: u32 = 128;
 /// See [`MOST_EVENTS`].
 pub const MOST_BYTES: usize = 256 * 1024;
 
 /// The first byte of a compressed batch. The first byte of one that is not compressed is the bracket of a heading.
 const COMPRESSED: u8 = 1;
-/// The longest text that is decompressed. An event of a call with the longest arguments is far shorter.
+/// Shorter texts are stored as they are: compressing the one event of a lone call would cost a twentieth of that call.
+const SHORTEST_COMPRESSED: usize = 3 * 1024;
+/// The maximum length of decompressed text. An event of a call with the longest arguments is far shorter.
 const LONGEST: usize = 256 * 1024 * 1024;
-/// How many batches are read at a time while they are full, and while they have only a few events each.
+/// The number of batches per read, if they are full and if they have only a few events each.
 const FULL_AT_A_TIME: u32 = 16;
 const SMALL_AT_A_TIME: u32 = 256;
 
@@ -57,7 +59,7 @@ impl Field {
     }
 }
 
-/// What an event is looked up by: a value or none for each of [`Field::ALL`], and its time in milliseconds.
+/// The lookup values of an event: a value or none for each of [`Field::ALL`], and its time in milliseconds.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Heading<'a>(#[serde(borrow)] pub [Term<'a>; Field::ALL.len()], pub i64);
 
@@ -123,6 +125,9 @@ impl<'de> Visitor<'de> for TermVisitor {
 
 /// The stored form of a batch of this text.
 pub fn encode(text: &str) -> Vec<u8> {
+    if text.len() < SHORTEST_COMPRESSED {
+        return text.as_bytes().to_vec();
+    }
     let mut stored = vec![0; lz4_flex::block::get_maximum_output_size(text.len()).saturating_add(5)];
     if let (Some((tag, rest)), Ok(length)) = (stored.split_first_mut(), u32::try_from(text.len()))
         && let Some((size, block)) = rest.split_first_chunk_mut::<4>()
@@ -153,7 +158,7 @@ fn decode(stored: &[u8]) -> Result<String, SqlError> {
     String::from_utf8(text).map_err(|_| damaged("it is not text"))
 }
 
-/// A batch that has its place in the log.
+/// A batch with its position in the log.
 pub struct Batch {
     first: u64,
     text: String,
@@ -167,7 +172,7 @@ pub struct BatchEvent<'a> {
 }
 
 impl Batch {
-    /// Of its first place and its stored form.
+    /// From its first position and its stored form.
     pub fn read(row: &Row) -> Result<Self, SqlError> {
         Ok(Self { first: row.count(0)?, text: decode(row.blob(1)?)? })
     }

@@ -17,9 +17,7 @@ use crate::transaction::Transaction;
 
 /// Reads events that are in the log, in order.
 pub struct ListEvents {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub filter: EventFilter,
     /// Which page; the cursor is a sequence.
     pub page: PageRequest,
@@ -30,10 +28,10 @@ impl Operation for ListEvents {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<LoggedEvent>, Failure> {
         let mut from = self.first()?;
-        // What is not in the tree yet cannot be proved yet.
+        // Events that are not integrated yet cannot be proved yet.
         let size = read_head(transaction, &self.tenant).await?.map_or(0, |head| head.head.size);
         let sought = PageSearch::of(&self.filter);
-        // What happens in a run is found at once: looking for its times first would only take longer.
+        // The events of a run are found quickly: searching by time first would only take longer.
         let period = if self.filter.run.is_some() { None } else { Period::of(&self.filter) };
         let mut found = Vec::new();
         while from < size && self.missing(&found) > 0 {
@@ -53,22 +51,22 @@ impl Operation for ListEvents {
 }
 
 impl ListEvents {
-    /// The first place that the page may begin at.
+    /// The first position of the page.
     fn first(&self) -> Result<u64, Refusal> {
         let Some(after) = &self.page.after else { return Ok(0) };
         let after: u64 = after
             .parse()
-            .map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer"))?;
+            .map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier response"))?;
         Ok(after.saturating_add(1))
     }
 
-    /// How many more are wanted. One more than asked for tells whether there is a next page.
+    /// The number of events still missing, one more than requested: it shows whether there is a next page.
     fn missing(&self, found: &[LoggedEvent]) -> usize {
         let wanted = usize::try_from(self.page.limit.saturating_add(1)).unwrap_or(usize::MAX);
         wanted.saturating_sub(found.len())
     }
 
-    /// Reads what is wanted of a stretch of the log, from those of its pages that may have any.
+    /// Reads the matching events of a range of the log, from those of its pages that may have any.
     async fn look_through<T: Transaction>(
         &self,
         transaction: &mut T,
@@ -93,7 +91,7 @@ impl ListEvents {
         Ok(())
     }
 
-    /// Reads what is wanted of a part of the log.
+    /// Reads the matching events of a part of the log.
     async fn read<T: Transaction>(
         &self,
         transaction: &mut T,
@@ -119,7 +117,7 @@ impl ListEvents {
     }
 }
 
-/// Whether a filter lets an event pass.
+/// Whether an event matches a filter.
 fn fits(filter: &EventFilter, heading: &Heading<'_>) -> bool {
     let is = |field, wanted: Option<&str>| wanted.is_none() || wanted == heading.get(field);
     let kind = heading.get(Field::Kind).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is new in the logs that streams follow: how long each log is, and the headings of the events since the last look.
+//! New events in the followed logs: the size of each log, and the headings of the events since the last poll.
 
 use std::ops::Range;
 
@@ -10,13 +10,12 @@ use super::event_batches::{Batch, BatchReader, Field, Heading};
 use crate::sql::{Failure, SqlError, Value};
 use crate::transaction::{Query, Transaction};
 
-/// How many headings of one log are read at a look. Where there are more, everybody who follows the log reads for
-/// themselves: most of them have something to read then.
+/// The maximum number of headings of one log per poll. If there are more, every follower of the log reads it: most of
+/// them have something to read then.
 const MOST: u64 = 2048;
 
-/// Looks for news.
 pub struct ReadNews {
-    /// The logs, each with how much of it was looked at before.
+    /// The logs, each with the position up to which it was polled.
     pub followed: Vec<(TenantId, Option<u64>)>,
 }
 

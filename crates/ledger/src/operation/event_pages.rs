@@ -1,6 +1,5 @@
-//! Where in the log to look: for each thing that events are looked for by, the pages of the log that have any such event.
-//! It is written when events are taken into the tree, many at a time, and not with each call: nobody is shown an event
-//! before that.
+//! An index of the log: for each value that events are searched by, the pages of the log with such an event. It is
+//! written when events are integrated, many at a time, and not with each call: no event is shown before that.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,11 +14,11 @@ use super::listing::Conditions;
 use crate::sql::{SqlError, Value};
 use crate::transaction::{Change, Rows, Transaction};
 
-/// How many pages are looked up at a time.
+/// The number of pages per query.
 const WINDOW: usize = 64;
 
-/// How many places of the log are a page. Fewer would make the index longer, more would make looking through a page slower.
-/// There are as many runs as calls, and what happens in one is mostly over within a page of this length.
+/// The number of log positions in a page. Smaller pages make the index larger, larger ones make reading a page slower.
+/// There are as many runs as calls, and the events of a run are mostly within one page of this size.
 fn page_size(field: Field) -> u64 {
     if field == Field::Run { 512 } else { 64 }
 }
@@ -30,7 +29,7 @@ struct Term<'a> {
     values: Vec<Value<'a>>,
 }
 
-/// What is looked for: events that all terms fit.
+/// A search for events that match all terms.
 pub struct PageSearch<'a> {
     /// The term that leaves the fewest pages, as far as one can know.
     narrowest: Term<'a>,
@@ -39,7 +38,7 @@ pub struct PageSearch<'a> {
 }
 
 impl<'a> PageSearch<'a> {
-    /// What a filter looks for; `None` where it leaves no page out.
+    /// The search for a filter; `None` if it excludes no page.
     pub fn of(filter: &'a EventFilter) -> Option<Self> {
         let one = |field, value: Option<Value<'a>>| value.map(|value| Term { field, values: vec![value] });
         let kinds: Vec<_> = filter.kinds.iter().map(|kind| Value::from(kind.as_str())).collect();
@@ -60,7 +59,7 @@ impl<'a> PageSearch<'a> {
         Some(Self { narrowest, others })
     }
 
-    /// The next stretches within this one that may have any such event; none where there are no more.
+    /// The next ranges within this one that may have such an event; empty at the end.
     pub async fn stretches<T: Transaction>(
         &self,
         transaction: &mut T,
@@ -94,21 +93,21 @@ impl<'a> PageSearch<'a> {
     }
 }
 
-/// What every call leaves, of which there is more than of all else together: no page is without it.
+/// Event types that every call produces, more than all others together: every page has them.
 fn is_usual(kind: &str) -> bool {
     [EventKind::AgentToolCalled, EventKind::ToolInvoked].iter().any(|usual| usual.as_str() == kind)
 }
 
-/// What the index has to say about some events.
+/// The index entries for some events.
 #[derive(Default)]
 pub struct PageEntries {
     entries: BTreeSet<(Field, String, u64)>,
-    /// What was noted last of each field: most events have much in common with the one before.
+    /// The last entry of each field: most events have much in common with the previous one.
     last: [Option<(String, u64)>; Field::ALL.len()],
 }
 
 impl PageEntries {
-    /// One event more: the one at this place.
+    /// Adds the event at this position.
     pub fn note(&mut self, sequence: u64, heading: &Heading<'_>) {
         for ((field, term), last) in Field::ALL.into_iter().zip(&heading.0).zip(&mut self.last) {
             let Some(value) = term.0.as_deref() else { continue };
@@ -122,7 +121,8 @@ impl PageEntries {
         }
     }
 
-    /// Writes them down, with the times of the same events. The first page of a batch may have been begun by the one before.
+    /// Writes the entries, with the times of the same events. The first page of a batch may have been started by the
+    /// previous one.
     pub async fn keep<T: Transaction>(
         self,
         times: PageTimes,

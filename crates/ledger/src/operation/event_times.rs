@@ -1,6 +1,6 @@
-//! When in the log to look: the times of each of its pages. Written when events are taken into the tree, like the index of
-//! what events are looked for by. Events come nearly in the order of their times, but a clock may step back, so that each page
-//! has the earliest and the latest time of its events and no order is relied on.
+//! An index of the log by time: the times of each of its pages, written when events are integrated. Events are nearly
+//! in the order of their times, but a clock may step back, so each page has the earliest and the latest time of its
+//! events and no order is assumed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,25 +13,24 @@ use super::listing::Conditions;
 use crate::sql::{SqlError, Value};
 use crate::transaction::{Rows, Transaction};
 
-/// How many places of the log are a page.
+/// The number of log positions in a page.
 const PAGE: u64 = 512;
-/// How many pages are looked up at a time.
+/// The number of pages per query.
 const WINDOW: usize = 64;
 
-/// The times that are looked for.
 pub struct Period {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
 }
 
 impl Period {
-    /// That of a filter; `None` where all times are looked for.
+    /// The period of a filter; `None` if it is unlimited.
     pub fn of(filter: &EventFilter) -> Option<Self> {
         let period = Self { since: filter.since, until: filter.until };
         (period.since.is_some() || period.until.is_some()).then_some(period)
     }
 
-    /// The next stretches of the log from this place on that may have events of these times; none where there are no more.
+    /// The next ranges of the log from this position that may have events of the period; empty at the end.
     pub async fn stretches<T: Transaction>(
         &self,
         transaction: &mut T,
@@ -49,7 +48,7 @@ impl Period {
     }
 }
 
-/// The stretches that pages of this size are, from this place on: neighbours are one.
+/// The ranges of these pages, from this position; adjacent ones are merged.
 pub(super) fn stretches(rows: &[crate::sql::Row], size: u64, from: u64) -> Result<Vec<Range<u64>>, SqlError> {
     let mut stretches: Vec<Range<u64>> = Vec::new();
     for row in rows {
@@ -68,20 +67,19 @@ pub(super) fn stretches(rows: &[crate::sql::Row], size: u64, from: u64) -> Resul
 pub struct PageTimes(BTreeMap<u64, (Timestamp, Timestamp)>);
 
 impl PageTimes {
-    /// Where they are written to, and what becomes of a page that a batch before has begun.
+    /// The table, and how a page that an earlier batch started is updated.
     pub const INTO: &'static str = "event_times (tenant, page, earliest, latest)";
     /// See [`PageTimes::INTO`].
     pub const OTHERWISE: &'static str = "ON CONFLICT (tenant, page) DO UPDATE SET \
          earliest = CASE WHEN excluded.earliest < event_times.earliest THEN excluded.earliest ELSE event_times.earliest END, \
          latest = CASE WHEN excluded.latest > event_times.latest THEN excluded.latest ELSE event_times.latest END";
 
-    /// One event more: the one at this place.
+    /// Adds the event at this position.
     pub fn note(&mut self, sequence: u64, time: Timestamp) {
         let page = self.0.entry(sequence / PAGE).or_insert((time, time));
         *page = (page.0.min(time), page.1.max(time));
     }
 
-    /// As rows.
     pub fn rows(self, tenant: &TenantId) -> Vec<Vec<Value<'_>>> {
         let row = |(page, (earliest, latest))| {
             vec![Value::from(tenant), Value::from(page), Value::from(earliest), Value::from(latest)]
@@ -89,7 +87,7 @@ impl PageTimes {
         self.0.into_iter().map(row).collect()
     }
 
-    /// What is inserted to keep these rows.
+    /// The insert of these rows.
     pub fn keeping<'a>(rows: &'a [Vec<Value<'a>>]) -> Rows<'a> {
         Rows { into: Self::INTO, rows, otherwise: Self::OTHERWISE }
     }

@@ -1,4 +1,4 @@
-//! What happens by the clock: the announcement of expiry, the destruction of replaced material.
+//! Work by the clock: recording expiries, and destroying replaced material.
 
 use toolgate_gate::ports::ledger::AuditContext;
 use toolgate_model::context::GrantContext;
@@ -13,12 +13,11 @@ use super::{Operation, rates};
 use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Transaction, values};
 
-/// How many are announced in one transaction.
+/// The maximum number recorded in one transaction.
 pub const BATCH: u32 = 500;
 
-/// Announces a batch of expired grants and credentials, each once, whoever else is looking.
+/// Records the expiry of a batch of grants and credentials, each once, even with concurrent processes.
 pub struct AnnounceExpired {
-    /// Now.
     pub now: Timestamp,
 }
 
@@ -76,16 +75,15 @@ fn audit(tenant: TenantId, now: Timestamp) -> AuditContext {
     AuditContext { tenant, actor: PrincipalId::system(), time: now }
 }
 
-/// Destroys replaced material whose last calls are over; answers how many versions.
+/// Destroys replaced material whose last calls have ended; returns the number of versions.
 pub struct DestroyRetired {
-    /// Now.
     pub now: Timestamp,
 }
 
 impl Operation for DestroyRetired {
     type Output = u64;
 
-    // Nobody is granted or refused anything by it: the version in use stays.
+    // It changes no decision: the version in use stays.
     const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {

@@ -1,4 +1,4 @@
-//! Reading grants: one with its lineage, those below it, those that fit a filter.
+//! Reading grants: one with its lineage, its descendants, those that match a filter.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,7 @@ use crate::transaction::{Transaction, values};
 
 /// Reads one grant with its lineage.
 pub struct ReadLineage {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: GrantId,
 }
 
@@ -33,11 +31,8 @@ impl Operation for ReadLineage {
 
 /// Reads the grants below one, nearest levels first.
 pub struct ReadDescendants {
-    /// Whose.
     pub tenant: TenantId,
-    /// Below which.
     pub id: GrantId,
-    /// How many at most.
     pub limit: u32,
 }
 
@@ -59,11 +54,8 @@ impl Operation for ReadDescendants {
 
 /// Lists grants with their lineages.
 pub struct ListGrants {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub filter: GrantFilter,
-    /// Which page.
     pub page: PageRequest,
 }
 
@@ -87,7 +79,7 @@ impl ListGrants {
         conditions.and_if("credential =", filter.credential);
         conditions.and_if("source =", filter.source_grant);
         if let Some(owner) = &filter.vault_owner {
-            // Closed by the bracket below: the condition ends where its parameter stands.
+            // Closed by the bracket below: the condition ends with its parameter.
             conditions.and(
                 "credential IN (SELECT credentials.id FROM credentials JOIN vaults ON vaults.id = credentials.vault \
                  WHERE vaults.owner =",
@@ -108,7 +100,7 @@ impl ListGrants {
     }
 }
 
-/// Each of these grants with what it was delegated from.
+/// Each of these grants with its lineage.
 pub async fn with_lineages<T: Transaction>(transaction: &mut T, grants: Vec<Grant>) -> Result<Vec<Lineage>, Failure> {
     let above = ancestors(transaction, &grants).await?;
     grants.into_iter().map(|grant| with_ancestors(grant, &above)).collect()

@@ -11,7 +11,7 @@ use super::credentials;
 use crate::sql::{Failure, Row, SqlError, json_text};
 use crate::transaction::{Transaction, values};
 
-/// The columns of a grant, in the order in which [`read`] takes them.
+/// The columns of a grant, in the order of [`read`].
 pub const COLUMNS: &str = "id, tenant, credential, service, agent, granted_by, source, level, scopes, constraints, \
      context, delegatable, delegation_depth, expires_at, created_at, suspended_at, suspended_by, revoked_at";
 
@@ -33,7 +33,7 @@ pub fn read(row: &Row) -> Result<Grant, SqlError> {
         level: row.count(7)?,
         authority: Authority {
             scopes: row.json(8)?,
-            // A stored constraint that is not understood makes the grant unreadable, which closes it.
+            // A stored constraint that cannot be parsed makes the grant unreadable, which disables it.
             constraints: Constraints::from_json(&row.json(9)?)
                 .map_err(|error| SqlError::Corrupt(format!("constraints: {error}")))?,
             context: row.json(10)?,
@@ -83,12 +83,10 @@ pub async fn insert<T: Transaction>(transaction: &mut T, grant: &Grant) -> Resul
     Ok(())
 }
 
-/// The refusal for a grant that is not there.
 pub fn not_found(id: GrantId) -> Refusal {
     Refusal::new(Code::GrantNotFound, format!("there is no grant {id}")).with("grant_id", id)
 }
 
-/// Reads a lineage.
 pub async fn lineage<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
@@ -97,10 +95,10 @@ pub async fn lineage<T: Transaction>(
     lineage_locked(transaction, tenant, id, "").await
 }
 
-/// Reads a lineage and keeps everybody from changing any grant in it, or its credential, until the transaction ends.
+/// Reads a lineage and locks all its grants and its credential against changes until the transaction ends.
 ///
-/// INVARIANT: whoever changes grants takes the credential first, then grants from the top of the lineage down. A
-/// revocation above therefore waits for this transaction, and this one for it: neither misses the other.
+/// INVARIANT: a transaction that changes grants locks the credential first, then grants from the top of the lineage
+/// down. A revocation above therefore waits for this transaction, and this one for it: neither misses the other.
 pub async fn share_lineage<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
@@ -111,7 +109,7 @@ pub async fn share_lineage<T: Transaction>(
     Ok((lineage, credential))
 }
 
-/// Like [`share_lineage`], for a transaction that goes on to change the grant itself.
+/// Like [`share_lineage`], for a transaction that changes the grant itself.
 pub async fn take_grant<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,

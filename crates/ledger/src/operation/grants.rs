@@ -69,7 +69,7 @@ impl<E: Engine> Grants for SqlLedger<E> {
     }
 }
 
-/// A chain longer than any organisation; keeps the cost of one use bounded where the depth is unlimited.
+/// Longer than the delegation chain of any organisation; bounds the cost of one use if the depth is unlimited.
 const LEVEL_LIMIT: u32 = 256;
 
 impl Administration for CreateGrant {
@@ -152,7 +152,7 @@ impl Administration for DelegateGrant {
 }
 
 impl Administration for RevokeGrant {
-    /// How many grants.
+    /// The number of grants.
     type Output = u64;
 
     fn mandate(&self) -> &Mandate {
@@ -177,7 +177,8 @@ impl Administration for SuspendGrant {
         let mut grant = lineage.grant().clone();
         match grant.status(by.time) {
             GrantStatus::Active => {}
-            // Whoever it is paused by alone can resume it: a manager's pause must not end with a delegator's.
+            // Only the principal that suspended it can resume it: a manager's suspension must not end with a
+            // delegator's.
             GrantStatus::Suspended if self.overrides && is_paused_by_another(by, &grant) => {}
             ended => {
                 return Err(Refusal::of_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into());

@@ -19,14 +19,12 @@ use crate::transaction::Transaction;
 
 /// Compares the logs with these heads.
 pub struct CompareHeads {
-    /// What is known.
     pub known: BTreeMap<TenantId, TreeHead>,
 }
 
-/// What a comparison found.
 #[derive(Default)]
 pub struct Compared {
-    /// The logs that do not go on from what is known.
+    /// The logs that do not continue from their known heads.
     pub log_rollbacks: Vec<LogRollback>,
     /// The heads of the others that are newer.
     pub newer: Vec<LogHead>,
@@ -60,7 +58,7 @@ impl Operation for CompareHeads {
     }
 }
 
-/// How a log does not go on from a known head, if it does not. What cannot be shown to go on does not.
+/// How a log fails to continue from a known head, if it does. If a continuation cannot be proved, it is a rollback.
 pub(super) async fn log_rollback<T: Transaction>(
     transaction: &mut T,
     known: &TreeHead,
@@ -87,7 +85,8 @@ pub fn rolled_back(log_rollbacks: &[LogRollback]) -> Refusal {
         count => format!(" (and {} more tenants)", count - 1),
     };
     let reason = format!(
-        "the ledger went back while the gate runs: {first}{others}; put the newest ledger back and start the gate again"
+        "the ledger was rolled back while the gate was running: {first}{others}; restore the newest ledger and \
+        restart the gate"
     );
     Refusal::new(Code::LedgerRolledBack, reason)
 }

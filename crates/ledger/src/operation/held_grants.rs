@@ -33,7 +33,7 @@ impl<E: Engine> GrantLookup for SqlLedger<E> {
         let generation = self.engine.generation();
         let key = (tenant.clone(), agent.clone());
         let known = self.held_grants.get(&key, generation, now, freshness);
-        // What ends by the clock ends without a change.
+        // Grants expire by the clock without a change.
         let ended = |one: &Arc<HeldGrant>| one.lineage.grant().authority.expires_at.is_some_and(|end| end <= now);
         let renewed = |known: &Arc<HeldGrants>| {
             self.renewed.any_before(known.held.iter().map(|one| (one.credential.id, one.credential.version)))
@@ -62,16 +62,13 @@ impl<E: Engine> GrantLookup for SqlLedger<E> {
     }
 }
 
-/// How many ended grants are looked at to explain a refusal.
+/// The maximum number of ended grants read to explain a refusal.
 const ENDED_LIMIT: u32 = 100;
 
-/// Reads what an agent holds and has not ended.
+/// Reads the grants of an agent that have not ended.
 pub struct ReadHeldGrants {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which agent.
     pub agent: PrincipalId,
-    /// When.
     pub now: Timestamp,
     /// The point in the history of authority that the read has reached.
     pub generation: Generation,
@@ -101,11 +98,8 @@ impl Operation for ReadHeldGrants {
 
 /// Reads the newest grants of an agent that have ended.
 pub struct ReadEnded {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which agent.
     pub agent: PrincipalId,
-    /// When.
     pub now: Timestamp,
 }
 
@@ -125,9 +119,7 @@ impl Operation for ReadEnded {
 
 /// Reads one grant, whatever state it is in.
 pub struct ReadHeldGrant {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: GrantId,
     /// The point in the history of authority that the read has reached.
     pub generation: Generation,

@@ -12,10 +12,10 @@ use super::invocations::{INTO, INTO_IN_FLIGHT, row_in_flight};
 use crate::sql::{Failure, SqlError, Value};
 use crate::transaction::{Change, ColumnType, Rows, Table, Transaction, values};
 
-/// How long an admission may arrive after its caller has given up.
+/// How long an admission may arrive after its caller has disconnected.
 const LATE: Duration = Duration::from_secs(24 * 3600);
 
-/// What is known of a call once it has an outcome, and the call.
+/// The columns that settlement adds, and the call.
 const OUTCOME: &[(&str, ColumnType)] = &[
     ("id", ColumnType::Text),
     ("tenant", ColumnType::Text),
@@ -65,8 +65,8 @@ pub fn settling<'a>(outcomes: &'a [Vec<Value<'a>>], settle: &'a str) -> [Change<
     [Change::With(table, settle), Change::With(table, remove)]
 }
 
-/// Settles those of the calls that were taken for cut off meanwhile: now their outcome is known. All others must have been
-/// in flight, of which there were so many.
+/// Settles those of the calls that were closed as cut off in the meantime: now their outcome is known. All others must
+/// have been in flight, and their number must match.
 pub async fn settle_unknown<T: Transaction>(
     transaction: &mut T,
     outcomes: &[Vec<Value<'_>>],
@@ -90,8 +90,8 @@ pub async fn contains<T: Transaction>(transaction: &mut T, call: InvocationId) -
     Ok(transaction.query_optional(sql, values![call]).await?.is_some())
 }
 
-/// Withdraws the admission of a call that is denied because its admission was not confirmed. Returns whether it was made
-/// nevertheless. If it was not, it cannot be made later either: the row of the denied call is in its place.
+/// Withdraws the admission of a call that is denied because its admission was not confirmed. Returns whether it was
+/// made nevertheless. If it was not, it cannot be made later either: the row of the denied call takes its place.
 pub async fn withdraw<T: Transaction>(
     transaction: &mut T,
     denied: &Invocation,

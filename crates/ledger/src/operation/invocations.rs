@@ -121,7 +121,7 @@ pub fn read(row: &Row) -> Result<Invocation, SqlError> {
     })
 }
 
-/// The event of an invocation that was carried out, cut off or reported.
+/// The event of an invocation that was executed, cut off or reported.
 pub fn invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Entry {
     let payload = EventPayload::ToolInvoked(Box::new(ToolInvoked {
         invocation_id: invocation.id,
@@ -151,11 +151,8 @@ fn of_both(columns: &str, condition: &str) -> String {
     )
 }
 
-/// Reads one invocation.
 pub struct ReadInvocation {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: InvocationId,
 }
 
@@ -171,11 +168,8 @@ impl Operation for ReadInvocation {
 
 /// Lists invocations, newest first.
 pub struct ListInvocations {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub filter: InvocationFilter,
-    /// Which page.
     pub page: PageRequest,
 }
 
@@ -197,7 +191,7 @@ impl Operation for ListInvocations {
         conditions.and_if("created_at >=", filter.since);
         conditions.and_if("created_at <", filter.until);
         if let Some(owner) = &filter.vault_owner {
-            // Closed by the bracket below: the condition ends where its parameter stands.
+            // Closed by the bracket below: the condition ends with its parameter.
             conditions.and(
                 "grant_id IN (SELECT grants.id FROM grants JOIN credentials ON credentials.id = grants.credential \
                  JOIN vaults ON vaults.id = credentials.vault WHERE vaults.owner =",
@@ -214,7 +208,7 @@ impl Operation for ListInvocations {
                 conditions.and_row("(created_at, id) <", [Value::from(time), Value::from(after.as_str())]);
             }
         }
-        // Between two times the indexes by time lead to the page at once, however many calls there are.
+        // For a period the indexes by time lead to the page directly, however many calls there are.
         let order = if of_period { "created_at DESC, id DESC" } else { "id DESC" };
         let select = |condition: &str| of_both(COLUMNS, condition);
         conditions.page_of(transaction, select, order, &self.page, read, |invocation| invocation.id.to_string()).await
@@ -222,11 +216,11 @@ impl Operation for ListInvocations {
 }
 
 impl ListInvocations {
-    /// When the call was made that the page before ended with.
+    /// The time of the call that the previous page ended with.
     async fn time_of<T: Transaction>(&self, transaction: &mut T, id: &str) -> Result<Timestamp, Failure> {
         let sql = of_both("created_at", "tenant = $1 AND id = $2");
         let row = transaction.query_optional(&sql, values![&self.tenant, id]).await?;
-        let unknown = || Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer");
+        let unknown = || Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier response");
         Ok(row.ok_or_else(unknown)?.time(0)?)
     }
 }

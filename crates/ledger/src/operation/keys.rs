@@ -70,7 +70,6 @@ impl<E: Engine> Keys for SqlLedger<E> {
 
 const COLUMNS: &str = "id, principal, label, hint, created_at, expires_at, revoked_at, last_used_at";
 
-/// Stores a key.
 pub async fn insert<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
@@ -115,7 +114,7 @@ impl Administration for CreateKey {
         let principal = locked(transaction, &by.tenant, &self.key.principal, T::FOR_SHARE).await?;
         let principal = principal.filter(|principal| principal.removed_at.is_none());
         let principal = principal.ok_or_else(|| not_found(&self.key.principal))?;
-        // Whoever has the key can do what its principal may.
+        // The key gives all permissions of its principal.
         by.require_within_own(&principal)?;
         if let Some(certificate) = &self.key.certificate {
             release(transaction, certificate, by.time).await?;
@@ -158,8 +157,8 @@ impl Administration for RevokeKey {
     }
 }
 
-/// Makes room for a certificate that was registered before. An ended key keeps its row, and gives up the digest that only one
-/// can have; one that is live keeps both.
+/// Makes room for a certificate that was registered before. An ended key keeps its row, but releases the digest, which
+/// must be unique; a live one keeps both.
 async fn release<T: Transaction>(
     transaction: &mut T,
     certificate: &CertificateName,
@@ -180,11 +179,10 @@ async fn release<T: Transaction>(
 
 /// Reads keys: of a principal, or one.
 pub struct ReadKeys {
-    /// Whose.
     pub tenant: TenantId,
     /// Of one principal only.
     pub principal: Option<PrincipalId>,
-    /// One only.
+    /// `None` for all.
     pub id: Option<KeyId>,
 }
 
@@ -205,7 +203,6 @@ impl Operation for ReadKeys {
 
 /// Finds a key by its digest.
 pub struct Identify {
-    /// The digest.
     pub digest: KeyDigest,
 }
 
@@ -226,7 +223,6 @@ impl Operation for Identify {
 
 /// Notes when keys were last accepted.
 pub struct NoteKeyUse {
-    /// Which, when.
     pub uses: BTreeMap<KeyId, Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! Paged lists: a SELECT whose conditions are grown one filter at a time.
+//! Paged lists: a SELECT whose conditions are added one filter at a time.
 
 use toolgate_gate::ports::ledger::{Page, PageRequest};
 
@@ -20,7 +20,7 @@ impl<'a> Conditions<'a> {
         self.and_that(&format!("{column_and_operator} ${place}"));
     }
 
-    /// Adds `column operator value` where there is a value to filter by.
+    /// Adds `column operator value` if there is a value to filter by.
     pub fn and_if(&mut self, column_and_operator: &str, value: Option<impl Into<Value<'a>>>) {
         if let Some(value) = value {
             self.and(column_and_operator, value);
@@ -35,7 +35,7 @@ impl<'a> Conditions<'a> {
         self.and_that(&format!("{columns_and_operator} ({})", places.join(", ")));
     }
 
-    /// Adds that a column has one of these values, where there are any to filter by.
+    /// Adds that a column has one of these values, if there are any to filter by.
     pub fn and_any(&mut self, column: &str, values: impl Iterator<Item = impl Into<Value<'a>>>) {
         let first = self.values.len() + 1;
         self.values.extend(values.map(Into::into));
@@ -72,7 +72,7 @@ impl<'a> Conditions<'a> {
         self.page_of(transaction, select, order, page, read, cursor).await
     }
 
-    /// Like [`Conditions::page`], of what is selected under the conditions.
+    /// Like [`Conditions::page`], for any selected columns.
     pub async fn page_of<T: Transaction, Item>(
         mut self,
         transaction: &mut T,
@@ -82,7 +82,7 @@ impl<'a> Conditions<'a> {
         read: impl Fn(&Row) -> Result<Item, SqlError>,
         cursor: impl Fn(&Item) -> String,
     ) -> Result<Page<Item>, Failure> {
-        // One more than asked for tells whether there is a next page.
+        // One more than requested shows whether there is a next page.
         self.values.push(Value::from(page.limit.saturating_add(1)));
         let (select, limit) = (select(&self.sql), self.values.len());
         let sql = format!("{select} ORDER BY {order} LIMIT ${limit}");
@@ -102,8 +102,8 @@ pub fn placeholders(count: usize) -> String {
     (1..=count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Placeholders for these values, the last of them repeated up to a power of two: so that lists of all lengths make few
-/// different statements to prepare.
+/// Placeholders for these values, the last one repeated up to a power of two, so that lists of all lengths need few
+/// prepared statements.
 pub fn padded(mut values: Vec<Value<'_>>) -> (String, Vec<Value<'_>>) {
     if let Some(last) = values.last().cloned() {
         values.resize(values.len().next_power_of_two(), last);

@@ -1,4 +1,4 @@
-//! What calls leave on the conversations that they belong to, and what an agent has done so far.
+//! The marks that calls leave on their conversations, and the history of an agent.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use super::{Operation, counts};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
-/// How many are forgotten in one transaction.
+/// The maximum number deleted in one transaction.
 pub const BATCH: u32 = 500;
 /// How long a mark is kept after it was last made.
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Writes down what these calls leave on their conversations.
+/// Stores the marks of these calls on their conversations.
 pub async fn leave<T: Transaction>(transaction: &mut T, calls: &[(usize, &Admit)]) -> Result<(), Failure> {
-    // In order, as everybody writes them, and each once.
+    // Each once, in the global lock order.
     let mut marks: BTreeMap<(&TenantId, &MarkScope, &str), Timestamp> = BTreeMap::new();
     for (_, admit) in calls {
         let Some(left) = &admit.marks else { continue };
@@ -37,7 +37,7 @@ pub async fn leave<T: Transaction>(transaction: &mut T, calls: &[(usize, &Admit)
             values![tenant, &scope.agent, scope.session.as_str(), label, time].to_vec()
         })
         .collect();
-    // A mark grows no older because somebody's clock is slow.
+    // A slow clock must not make a mark older.
     let sql = "INSERT INTO session_marks (tenant, agent, session, label, marked_at) VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT (tenant, agent, session, label) DO UPDATE SET marked_at = excluded.marked_at \
          WHERE excluded.marked_at > session_marks.marked_at";
@@ -45,9 +45,8 @@ pub async fn leave<T: Transaction>(transaction: &mut T, calls: &[(usize, &Admit)
     Ok(())
 }
 
-/// Reads what an agent has done so far.
+/// Reads the history of an agent.
 pub struct ReadHistory {
-    /// What is asked.
     pub query: HistoryQuery,
 }
 
@@ -69,7 +68,6 @@ impl Operation for ReadHistory {
 
 /// Forgets a batch of marks and counts that are old enough.
 pub struct ForgetMarks {
-    /// Now.
     pub now: Timestamp,
 }
 
@@ -85,7 +83,7 @@ impl Operation for ForgetMarks {
              FROM session_marks WHERE marked_at < $1 ORDER BY marked_at LIMIT $2{skip})"
         );
         let forgotten = transaction.execute(&sql, values![self.now.minus(KEPT_FOR), BATCH]).await?;
-        // Made again from the calls themselves, should anybody still count them.
+        // Rebuilt from the calls themselves if they are counted again.
         let sql = format!(
             "DELETE FROM call_counts WHERE (tenant, agent, owner, run) IN (SELECT tenant, agent, owner, run \
              FROM call_counts WHERE changed_at < $1 ORDER BY changed_at LIMIT $2{skip})"

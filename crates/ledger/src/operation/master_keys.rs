@@ -1,4 +1,4 @@
-//! Which master key wraps what, and how one goes out of use without losing anything.
+//! What each master key wraps, and its retirement without losing anything.
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{KeyUsage, MasterKeys, RecordRekey, Rewrap, SealedVersion};
@@ -48,10 +48,10 @@ impl<E: Engine> MasterKeys for SqlLedger<E> {
 
 const REGISTER: &str = "INSERT INTO master_keys (id) VALUES ($1) ON CONFLICT (id) DO NOTHING";
 
-/// Makes sure that material may be stored under this key, and that nobody retires it before the transaction ends.
+/// Ensures that material may be stored under this key, and that the key is not retired before the transaction ends.
 ///
 /// INVARIANT: nothing is stored under a retired key, and a key is retired only while nothing is stored under it. So the
-/// key provider can forget a retired key.
+/// key provider can remove a retired key.
 pub async fn share_usable<T: Transaction>(transaction: &mut T, key: &MasterKeyId) -> Result<(), Failure> {
     transaction.execute(REGISTER, values![key.0.as_str()]).await?;
     let sql = format!("SELECT id, retired_at FROM master_keys WHERE id = $1{}", T::FOR_SHARE);
@@ -65,9 +65,7 @@ pub async fn share_usable<T: Transaction>(transaction: &mut T, key: &MasterKeyId
     }
 }
 
-/// Makes a key known.
 pub struct RegisterKey {
-    /// Which.
     pub key: MasterKeyId,
 }
 
@@ -80,7 +78,7 @@ impl Operation for RegisterKey {
     }
 }
 
-/// Counts what each key wraps.
+/// Counts the data keys of each master key.
 pub struct ReadKeyUsage;
 
 impl Operation for ReadKeyUsage {
@@ -108,7 +106,6 @@ pub struct ListUnderOtherKeys {
     pub current: MasterKeyId,
     /// The last one of the page before.
     pub after: Option<SealSubject>,
-    /// How many at most.
     pub limit: u32,
 }
 
@@ -174,9 +171,7 @@ impl Operation for Rewrap {
 
 /// Retires a key that wraps nothing.
 pub struct RetireKey {
-    /// Which.
     pub key: MasterKeyId,
-    /// When.
     pub time: Timestamp,
 }
 

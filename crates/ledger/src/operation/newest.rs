@@ -10,7 +10,6 @@ use super::Operation;
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
 
-/// Reads its time.
 pub struct ReadNewestId;
 
 impl Operation for ReadNewestId {
@@ -36,7 +35,7 @@ impl Operation for ReadNewestId {
     }
 }
 
-/// The time that an id was made from.
+/// The time in an id.
 type TimeOf = fn(&str) -> Result<Timestamp, IdError>;
 
 const OF_ALL: [(&str, TimeOf); 4] = [

@@ -1,5 +1,5 @@
-//! Policies: the versions of a tenant's policy set, and which of them is active. The registry's row counts them, so that
-//! one look at it tells an admission whether tools and policies are still those that the call was judged by.
+//! Policies: the versions of a tenant's policy set, and the active one. The registry's row counts them, so that an
+//! admission reads one row to know whether tools and policies are still those that the call was decided on.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl<E: Engine> Policies for SqlLedger<E> {
         {
             (Some(policies), _) => Arc::new(policies),
             (None, Some(last)) if last.generation == generation => last,
-            // Another change than of the policies: the same set, known to be right at a later point.
+            // A change of something else: the same set, now known to be valid at a later generation.
             (None, Some(last)) => Arc::new(ActivePolicies { generation, ..(*last).clone() }),
             (None, None) => Arc::new(ActivePolicies { revision: 0, active: None, generation }),
         };
@@ -94,7 +94,7 @@ fn read(row: &Row) -> Result<PolicySetVersion, SqlError> {
     })
 }
 
-/// Counts a change, and keeps every other change and every admission of this tenant out until the transaction ends.
+/// Counts a change, and locks out every other change and every admission of this tenant until the transaction ends.
 async fn next_version<T: Transaction>(transaction: &mut T, tenant: &TenantId) -> Result<u64, Failure> {
     let sql = "INSERT INTO registries (tenant, revision, policies) VALUES ($1, 0, 1) \
          ON CONFLICT (tenant) DO UPDATE SET policies = registries.policies + 1 RETURNING tenant, policies";
@@ -172,25 +172,23 @@ fn changed_meanwhile(expected: u64, active: u64) -> Refusal {
         version => format!("version {version}"),
     };
     let reason = format!(
-        "{} of the policies is active and not {}; look at it and apply again",
+        "{} of the policies is active, not {}; review it and apply again",
         version_text(active),
         version_text(expected)
     );
     Refusal::new(Code::VersionConflict, reason).with("active_version", active).with("expected_version", expected)
 }
 
-/// Reads the policies of a tenant, unless they are still those that are known.
+/// Reads the policies of a tenant, unless the known revision is current.
 pub struct ReadPolicies {
-    /// Whose.
     pub tenant: TenantId,
-    /// The revision that is known.
     pub known: Option<u64>,
     /// The point in the history of authority that the read has reached.
     pub generation: Generation,
 }
 
 impl Operation for ReadPolicies {
-    /// `None` where the known ones are still right.
+    /// `None` if the known revision is current.
     type Output = Option<ActivePolicies>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<ActivePolicies>, Failure> {
@@ -206,7 +204,7 @@ impl Operation for ReadPolicies {
             0 => None,
             version => {
                 let found = ReadPolicyVersion { tenant: self.tenant.clone(), version }.run(transaction).await?;
-                // Without the text of what is active nothing can be judged, and nothing is.
+                // Without the text of the active version nothing can be evaluated.
                 let lost = || SqlError::Corrupt(format!("version {version} of the policies of {}", self.tenant));
                 Some(found.ok_or_else(lost)?.into())
             }
@@ -215,11 +213,8 @@ impl Operation for ReadPolicies {
     }
 }
 
-/// Reads one version.
 pub struct ReadPolicyVersion {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub version: u64,
 }
 
@@ -235,7 +230,6 @@ impl Operation for ReadPolicyVersion {
 
 /// Lists the versions, newest first.
 pub struct ListPolicyVersions {
-    /// Whose.
     pub tenant: TenantId,
     /// Which page; the cursor is a version.
     pub page: PageRequest,
@@ -247,7 +241,7 @@ impl Operation for ListPolicyVersions {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Self::Output, Failure> {
         let before = self.page.after.as_ref().map(|after| after.parse::<u64>()).transpose();
         let before =
-            before.map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer"))?;
+            before.map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier response"))?;
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
         conditions.and_if("version <", before);
@@ -262,7 +256,7 @@ impl Operation for RecordDecision {
     const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
-        // What other programs call their conversations and tools is looked for only where it is a name.
+        // Names of conversations and tools in other programs are searched only if they are valid identifiers.
         let is_name = |text: &&str| check_identifier(text).is_ok();
         let session = self.decision.ids.session.as_deref().filter(is_name);
         let run = self.run.as_ref().map(RunId::as_str).or(session);

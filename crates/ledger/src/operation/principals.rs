@@ -1,4 +1,4 @@
-//! Principals: who exists, with which scopes, permissions and limits.
+//! Principals, with their scopes, permissions and limits.
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{
@@ -57,8 +57,8 @@ fn attributes(principal: &Principal) -> Result<Value<'static>, SqlError> {
     json_text(&PrincipalChanges::of(principal))
 }
 
-/// Keeps the receiver of a grant from being removed until the transaction ends; refuses one that was. A receiver that is
-/// not registered yet is no mistake: the grant waits for it, and ids are never given out twice.
+/// Keeps the receiver of a grant from being removed until the transaction ends; refuses a removed one. A receiver that
+/// is not registered yet is allowed: the grant waits for it, and ids are never reused.
 pub async fn share_grantee<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
@@ -70,7 +70,6 @@ pub async fn share_grantee<T: Transaction>(
     }
 }
 
-/// Stores a principal.
 pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) -> Result<(), Failure> {
     let sql =
         "INSERT INTO principals (tenant, id, kind, attributes, revision, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
@@ -84,7 +83,7 @@ pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) 
     ];
     match transaction.execute(sql, parameters).await {
         Err(SqlError::Taken(_)) => {
-            let reason = format!("`{}` is taken; ids of removed agents are not given out again", principal.id);
+            let reason = format!("`{}` is taken; ids of removed agents are not reused", principal.id);
             Err(Refusal::new(Code::AlreadyExists, reason).into())
         }
         other => other.map(drop).map_err(Failure::from),
@@ -101,7 +100,7 @@ pub fn created(principal: &Principal) -> Entry {
     Entry::about(payload, &principal.id)
 }
 
-/// Reads a principal, and keeps others from changing it as far as `lock` says.
+/// Reads a principal and locks it as `lock` says.
 pub async fn locked<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
@@ -113,7 +112,6 @@ pub async fn locked<T: Transaction>(
     Ok(row.as_ref().map(read).transpose()?)
 }
 
-/// The refusal for a principal that is not there.
 pub fn not_found(id: &PrincipalId) -> Refusal {
     Refusal::new(Code::AgentNotFound, format!("there is no agent `{id}`")).with("agent_id", id)
 }
@@ -145,7 +143,7 @@ impl Administration for UpdatePrincipal {
         let mut principal =
             found.filter(|principal| principal.removed_at.is_none()).ok_or_else(|| not_found(&self.id))?;
         if principal.revision != self.expected_revision {
-            let reason = format!("`{}` was changed at the same moment; look at it and try again", self.id);
+            let reason = format!("`{}` was changed concurrently; read it and try again", self.id);
             return Err(Refusal::new(Code::VersionConflict, reason).into());
         }
         let changed = self.changes.apply(&mut principal);
@@ -171,7 +169,7 @@ impl Administration for UpdatePrincipal {
 }
 
 impl Administration for RemovePrincipal {
-    /// How many keys and grants.
+    /// The numbers of keys and grants.
     type Output = (u64, u64);
 
     fn mandate(&self) -> &Mandate {
@@ -188,7 +186,7 @@ impl Administration for RemovePrincipal {
         transaction.execute(mark, values![now, tenant, &self.id]).await?;
         let end_keys = "UPDATE keys SET revoked_at = $1 WHERE tenant = $2 AND principal = $3 AND revoked_at IS NULL";
         let keys = transaction.execute(end_keys, values![now, tenant, &self.id]).await?;
-        // Whoever changes grants shares their credential: holding these keeps new delegations out.
+        // A transaction that changes grants share-locks their credential: locking these excludes new delegations.
         let hold = format!(
             "SELECT id FROM credentials WHERE id IN (SELECT credential FROM grants WHERE tenant = $1 AND agent = $2) \
              ORDER BY id{}",
@@ -207,11 +205,8 @@ impl Administration for RemovePrincipal {
     }
 }
 
-/// Reads one principal.
 pub struct ReadPrincipal {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: PrincipalId,
 }
 
@@ -225,9 +220,7 @@ impl Operation for ReadPrincipal {
 
 /// Lists principals that are not removed.
 pub struct ListPrincipals {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which page.
     pub page: PageRequest,
 }
 
@@ -244,7 +237,7 @@ impl Operation for ListPrincipals {
     }
 }
 
-/// Records what an allowlist names and there is not.
+/// Records entries of an allowlist that name no existing tool.
 async fn record_unresolved<T: Transaction>(
     transaction: &mut T,
     audit: &AuditContext,

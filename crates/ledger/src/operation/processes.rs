@@ -1,4 +1,4 @@
-//! Processes: which of them live, and for which tenants each has somebody who can answer.
+//! Processes: which of them are alive, and which tenants have an approver connected to each.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use super::Operation;
 use crate::sql::{Failure, Value, json_text};
 use crate::transaction::{Transaction, values};
 
-/// How long after it was seen last a process is taken for alive.
+/// How long after its last heartbeat a process counts as alive.
 pub const ALIVE_FOR: Duration = Duration::from_secs(30);
-/// How long what is known of a process is kept.
+/// How long the row of a process is kept.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
 impl Operation for Heartbeat {
@@ -29,11 +29,9 @@ impl Operation for Heartbeat {
     }
 }
 
-/// Reads whether somebody can answer for a tenant.
+/// Reads whether a tenant has a connected approver.
 pub struct ReadAttendance {
-    /// For which.
     pub tenant: TenantId,
-    /// Now.
     pub now: Timestamp,
 }
 
@@ -54,7 +52,6 @@ impl Operation for ReadAttendance {
 
 /// Forgets processes that were not seen for long.
 pub struct ForgetProcesses {
-    /// Now.
     pub now: Timestamp,
 }
 

@@ -1,5 +1,5 @@
-//! Rates: how many calls a grant allows in any hour, exactly. The last calls of a grant stand in a ring of as many places
-//! as it allows; the next call needs the oldest of them to be an hour old.
+//! Rates: how many calls a grant allows in any hour, exactly. The last calls of a grant are in a ring with as many
+//! slots as it allows; the next call needs the oldest of them to be an hour old.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,6 @@ const HOUR: Duration = Duration::from_secs(3600);
 #[derive(Default)]
 pub struct Rates(BTreeMap<GrantId, Ring>);
 
-/// What was reserved in them.
 pub struct Reserved {
     counters: Vec<Vec<Value<'static>>>,
     places: Vec<Vec<Value<'static>>>,
@@ -27,15 +26,15 @@ pub struct Reserved {
 
 struct Ring {
     limit: i64,
-    /// How many calls there were; the next one takes the place of this number modulo the limit.
+    /// The number of calls so far; the next one takes the slot of this number modulo the limit.
     taken: i64,
     taken_before: i64,
-    /// The places that this transaction can reach, with the time of the call that stands there.
+    /// The slots that this transaction can reach, with the times of their calls.
     times: BTreeMap<i64, Timestamp>,
 }
 
 impl Rates {
-    /// Takes hold of the rings for these uses: each grant as often as a call may go through it.
+    /// Locks the rings for these uses: each grant as often as a call may use it.
     pub async fn hold<T: Transaction>(
         transaction: &mut T,
         uses: impl Iterator<Item = (GrantId, u64)>,
@@ -52,7 +51,7 @@ impl Rates {
         let missing: Vec<GrantId> = limits.keys().filter(|grant| !taken.contains_key(grant)).copied().collect();
         if !missing.is_empty() {
             let rows: Vec<_> = missing.iter().map(|grant| vec![Value::from(*grant)]).collect();
-            // Where another transaction makes the same row, this waits for it and then sees what it did.
+            // If another transaction creates the same row, this waits for it and then sees its changes.
             let make = "INSERT INTO rates (grant_id, taken) VALUES ($1, 0) ON CONFLICT (grant_id) DO NOTHING";
             transaction.execute_many(make, &rows).await?;
             taken.extend(counters(transaction, missing.into_iter()).await?);
@@ -66,7 +65,7 @@ impl Rates {
         Ok(Self(rings))
     }
 
-    /// Reserves one call through all of these grants, or says which of them keeps it waiting longest.
+    /// Reserves one call in all of these grants, or returns the one with the longest wait.
     pub fn reserve(&mut self, grants: &[(GrantId, Option<u64>)], now: Timestamp) -> Result<(), Refusal> {
         let rings = grants.iter().filter_map(|(grant, _)| Some((*grant, self.0.get(grant)?)));
         let full = rings.filter_map(|(grant, ring)| Some((ring.wait(now)?, grant, ring.limit)));
@@ -82,7 +81,7 @@ impl Rates {
         Ok(())
     }
 
-    /// What is to be written down of what was reserved.
+    /// The reservations to store.
     pub fn into_reserved(self) -> Reserved {
         let (mut counters, mut places) = (Vec::new(), Vec::new());
         for (grant, ring) in self.0 {
@@ -102,7 +101,7 @@ impl Rates {
 }
 
 impl Reserved {
-    /// What writes it down.
+    /// The changes that store it.
     pub fn changes(&self) -> [Change<'_>; 2] {
         let into = "rate_places (grant_id, place, time)";
         let otherwise = "ON CONFLICT (grant_id, place) DO UPDATE SET time = excluded.time";
@@ -113,9 +112,9 @@ impl Reserved {
     }
 }
 
-/// How many places of a ring are deleted by one transaction: few enough that calls hardly wait for it.
+/// The number of slots deleted by one transaction: few enough that calls hardly wait for it.
 const BATCH: u32 = 2_000;
-/// How many such transactions one sweep makes.
+/// The number of such transactions per sweep.
 pub const BATCHES: usize = 20;
 
 /// Marks the rings of grants that have ended, which [`ForgetRates`] then deletes: a ring may have millions of places.
@@ -124,7 +123,7 @@ pub async fn forget<T: Transaction>(transaction: &mut T, grants: &[Vec<Value<'_>
     Ok(())
 }
 
-/// Deletes some places of a ring that nobody needs any more; answers whether there may be more.
+/// Deletes slots of a ring that are no longer needed; returns whether there may be more.
 pub struct ForgetRates;
 
 impl Operation for ForgetRates {
@@ -153,19 +152,18 @@ impl Ring {
         self.taken.rem_euclid(self.limit.max(1))
     }
 
-    /// How long the next call has to wait; `None` where there is room now.
+    /// How long the next call has to wait; `None` if there is capacity now.
     fn wait(&self, now: Timestamp) -> Option<Wait> {
         if self.limit == 0 {
             return Some(Wait::Forever);
         }
         let free_at = self.times.get(&self.next())?.plus(HOUR);
-        // In whole seconds, so that whoever waits that long finds room.
+        // Rounded up to whole seconds, so that a caller that waits that long finds capacity.
         let seconds = free_at.as_millis().saturating_sub(now.as_millis()).saturating_add(999).div_euclid(1000);
         (free_at > now).then_some(Wait::Seconds(seconds))
     }
 }
 
-/// How long there is no room.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Wait {
     Seconds(i64),
@@ -214,7 +212,7 @@ async fn reachable<T: Transaction>(
     }
     let first = taken.rem_euclid(limit);
     let last = first + uses.min(limit) - 1;
-    // Past the end of the ring it goes on at its beginning.
+    // Past the end of the ring it continues at its beginning.
     let ranges = if last < limit { [(first, last), (0, -1)] } else { [(first, limit - 1), (0, last - limit)] };
     let mut times = BTreeMap::new();
     for (from, to) in ranges.into_iter().filter(|(from, to)| from <= to) {

@@ -1,5 +1,5 @@
-//! Reaping: approvals whose time is over or whose process died are ended, those that ended are told to whoever waits, and
-//! what was asked is forgotten some time later.
+//! Reaping: ends approvals that have expired or whose process has stopped, returns ended ones to their waiters, and
+//! deletes the arguments some time later.
 
 use std::time::Duration;
 
@@ -18,25 +18,25 @@ use super::{Operation, detached};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
 
-/// How many are ended in one transaction.
+/// The maximum number ended in one transaction.
 pub const BATCH: u32 = 100;
-/// How long after its end an approval still shows the arguments, and an answer can be sent again under its idempotency
+/// How long after its end an approval still shows the arguments, and a decision can be repeated under its idempotency
 /// key.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
-/// What is said of a call whose process died.
-pub const ORPHANED: &str = "the process in which the call waited is gone; the call was not made, and can be made again";
-/// What is said of one that was approved before, and neither admitted nor refused.
+/// The reason for a call whose process has stopped.
+pub const ORPHANED: &str = "the gate process that held the call has stopped; the call was not made, and can be made \
+    again";
+/// The reason for one that was approved before, and neither admitted nor refused.
 const ABANDONED: &str =
-    "approved, and the process in which the call waited is gone; the call was not made, and can be made again";
-/// How long an approved call of a process that lives may be on its way to its admission. What is older was looked at
-/// before, unless no process lived then.
+    "approved, but the gate process that held the call has stopped; the call was not made, and can be made again";
+/// How long an approved call of a live process may take to its admission. Older ones were examined before, unless no
+/// process was alive then.
 const ON_ITS_WAY: Duration = Duration::from_secs(600);
 
-/// Ends a batch of approvals whose time is over.
+/// Ends a batch of expired approvals.
 pub struct EndOverdue {
-    /// Now.
     pub now: Timestamp,
-    /// How many rows to pass over.
+    /// The number of rows to skip.
     pub passed_over: u32,
 }
 
@@ -61,9 +61,8 @@ impl Operation for EndOverdue {
 pub struct EndOrphans {
     /// Which processes are dead.
     pub dead: DeadProcesses,
-    /// Now.
     pub now: Timestamp,
-    /// How many rows to pass over.
+    /// The number of rows to skip.
     pub passed_over: u32,
 }
 
@@ -86,16 +85,14 @@ impl Operation for EndOrphans {
     }
 }
 
-/// Orphans a batch of approvals that were given, and whose calls died with their process before they were admitted or
-/// refused.
+/// Orphans a batch of granted approvals whose calls ended with their process before they were admitted or refused.
 pub struct EndAbandoned {
     /// Which processes are dead.
     pub dead: DeadProcesses,
-    /// Now.
     pub now: Timestamp,
-    /// Whether to look at everything that still has its arguments, and not only at what ended lately.
+    /// Whether to examine everything that still has its arguments, and not only what ended recently.
     pub all: bool,
-    /// How many rows to pass over.
+    /// The number of rows to skip.
     pub passed_over: u32,
 }
 
@@ -106,8 +103,8 @@ impl Operation for EndAbandoned {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
         let (dead, skip) = (self.dead.condition(), T::FOR_UPDATE_SKIPPING);
-        // Parameters are named in their order, as SQLite counts them; `arguments_kept` is what the index of those with
-        // arguments serves.
+        // Parameters appear in order, as SQLite counts them; `arguments_kept` matches the index of those with
+        // arguments.
         let sql = format!(
             "SELECT {COLUMNS} FROM approvals WHERE {dead} AND arguments_kept = 1 AND resolved_at IS NOT NULL \
              AND resolved_at > $3 AND status = 'approved' AND used_by IS NULL AND NOT EXISTS (SELECT 1 FROM invocations \
@@ -125,7 +122,7 @@ impl Operation for EndAbandoned {
 /// Which processes are dead, as one of them sees it.
 #[derive(Clone, Copy)]
 pub struct DeadProcesses {
-    /// The process that looks; it lives.
+    /// The process that runs this; it is alive.
     pub process: ProcessId,
     /// Whether other processes may be alive: then only those are dead that were not seen for a while.
     pub shared: bool,
@@ -144,7 +141,7 @@ impl DeadProcesses {
     }
 }
 
-/// That the process of an approval gave no sign of life since `$2`. To have asked is a sign of life too. A detached call
+/// True if the process of an approval had no heartbeat since `$2`. A request counts as a heartbeat. A detached call
 /// waits in no process.
 const SILENT: &str = "created_at <= $2 AND detached = 0 AND NOT EXISTS (SELECT 1 FROM processes \
      WHERE processes.id = approvals.process AND processes.seen_at > $2)";
@@ -160,9 +157,8 @@ pub async fn waits_in_dead_process<T: Transaction>(
     Ok(transaction.query_optional(&sql, parameters).await?.is_some())
 }
 
-/// Looks whether there is something to collect, so that nothing is written where there is not.
+/// Whether there is something to collect, so that nothing is written otherwise.
 pub struct HasEnded {
-    /// For which process.
     pub process: ProcessId,
 }
 
@@ -175,9 +171,8 @@ impl Operation for HasEnded {
     }
 }
 
-/// Answers the approvals of a process that ended, each once.
+/// Returns the ended approvals of a process, each once.
 pub struct CollectApprovals {
-    /// Of which process.
     pub process: ProcessId,
 }
 
@@ -198,9 +193,8 @@ impl Operation for CollectApprovals {
 
 /// Forgets the arguments of a batch of approvals that ended long ago.
 pub struct ForgetArguments {
-    /// Now.
     pub now: Timestamp,
-    /// How many rows to pass over.
+    /// The number of rows to skip.
     pub passed_over: u32,
 }
 
@@ -225,7 +219,7 @@ impl Operation for ForgetArguments {
             bodies.push([&[json_text(approval)?], name].concat());
             names.push(name.to_vec());
         }
-        // A process that has not asked for its end by now never will.
+        // A process that has not collected it by now never will.
         let sql = "UPDATE approvals SET body = $1, arguments_kept = 0, collected = 1 WHERE tenant = $2 AND id = $3";
         transaction.execute_many(sql, &bodies).await?;
         let sql = "DELETE FROM approval_votes WHERE tenant = $1 AND approval = $2";

@@ -17,15 +17,12 @@ use super::event_batches::{Heading, MOST_BYTES, MOST_EVENTS, Term, encode};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Rows, Transaction, values};
 
-/// Something to be recorded.
 pub struct Entry {
-    /// Its id, where it is known beforehand.
+    /// Set if it is known in advance.
     pub id: Option<EventId>,
-    /// What.
     pub payload: EventPayload,
     /// The agent that it concerns.
     pub agent: Option<PrincipalId>,
-    /// What it belongs to.
     pub context: GrantContext,
     /// The execution that it belongs to.
     pub run: Option<String>,
@@ -55,12 +52,12 @@ impl Entry {
         }
     }
 
-    /// What guardians said about a call.
+    /// The event of a guardian decision about a call.
     pub fn decided(decision: &HookDecision, invocation: &Invocation) -> Self {
         Self::of_call(EventPayload::HookDecided(Box::new(decision.clone())), invocation)
     }
 
-    /// That a call is about to be made, with its arguments where the log may have them.
+    /// The event of an admission, with the arguments if the log may contain them.
     pub fn called(invocation: &Invocation, inputs: Option<serde_json::Value>) -> Self {
         let payload = EventPayload::AgentToolCalled(Box::new(ToolCalled::of(invocation, inputs)));
         Self { id: Some(EventId::of_call(invocation.id)), ..Self::of_call(payload, invocation) }
@@ -126,15 +123,15 @@ impl Recorded {
     }
 }
 
-/// The rows of batches, ready to be inserted.
+/// The rows of batches, ready for insertion.
 pub struct BatchRows<'a> {
     into: &'static str,
     rows: Vec<Vec<Value<'a>>>,
 }
 
 impl<'a> BatchRows<'a> {
-    /// Gathers what commands record into as few rows as the limits of a batch allow, and gives them their places in the logs
-    /// of their tenants where these are known already.
+    /// Packs what commands record into as few rows as the limits of a batch allow, and assigns positions in the logs of
+    /// their tenants if these are known already.
     pub async fn of<T: Transaction>(
         transaction: &mut T,
         recorded: impl Iterator<Item = &'a Recorded>,
@@ -177,14 +174,13 @@ fn fits(events: u32, text: &str, next: &Recorded) -> bool {
 const INTO: &str = "event_batches (tenant, size, events)";
 const INTO_PLACE: &str = "event_batches (tenant, size, events, first)";
 
-/// The place after the last event of a tenant.
+/// The position after the last event of a tenant.
 async fn next_place<T: Transaction>(transaction: &mut T, tenant: &TenantId) -> Result<i64, Failure> {
     let sql = "SELECT first + size FROM event_batches WHERE tenant = $1 ORDER BY first DESC LIMIT 1";
     let row = transaction.query_optional(sql, values![tenant]).await?;
     Ok(row.map_or(Ok(0), |row| row.integer(0))?)
 }
 
-/// Records one event.
 pub async fn record<T: Transaction>(transaction: &mut T, audit: &AuditContext, entry: Entry) -> Result<(), Failure> {
     record_all(transaction, audit, [entry]).await
 }
@@ -200,7 +196,7 @@ pub async fn record_all<T: Transaction>(
     record_each(transaction, &recorded).await
 }
 
-/// Records what several commands or tenants have recorded.
+/// Records the events of several commands or tenants.
 pub async fn record_each<T: Transaction>(transaction: &mut T, recorded: &[Recorded]) -> Result<(), Failure> {
     let batches = BatchRows::of(transaction, recorded.iter()).await?;
     Ok(transaction.insert(batches.insert()).await?)

@@ -58,7 +58,7 @@ const COLUMNS: &str = "tenant, definition, created_at, updated_at";
 fn read(row: &Row) -> Result<RegisteredService, SqlError> {
     Ok(RegisteredService {
         tenant: row.parsed(0, TenantId::parse)?,
-        // A stored definition that is not understood makes the registry unreadable, which closes it.
+        // A stored definition that cannot be parsed makes the registry unreadable, which disables it.
         definition: ServiceDefinition::from_stored_json(&row.json(1)?)
             .map_err(|error| SqlError::Corrupt(format!("definition of a service: {error}")))?,
         created_at: row.time(2)?,
@@ -66,7 +66,7 @@ fn read(row: &Row) -> Result<RegisteredService, SqlError> {
     })
 }
 
-/// Counts a change, and keeps every other change of this registry out until the transaction ends.
+/// Counts a change, and locks out every other change of this registry until the transaction ends.
 pub async fn next_revision<T: Transaction>(transaction: &mut T, tenant: &TenantId) -> Result<i64, Failure> {
     let sql = "INSERT INTO registries (tenant, revision) VALUES ($1, 1) \
          ON CONFLICT (tenant) DO UPDATE SET revision = registries.revision + 1 RETURNING revision";
@@ -118,7 +118,7 @@ pub async fn store<T: Transaction>(
         let parameters =
             values![tenant, service, version, text.as_ref(), crate::sql::Value::Integer(place), time, time];
         if transaction.execute(insert, parameters).await? == 0 {
-            let reason = format!("service `{service}` has a version `{version}` already; replace it with PUT");
+            let reason = format!("service `{service}` already has a version `{version}`; replace it with PUT");
             return Err(Refusal::new(Code::AlreadyExists, reason).into());
         }
     }
@@ -133,7 +133,7 @@ pub async fn store<T: Transaction>(
 }
 
 impl Administration for RemoveService {
-    /// How many versions.
+    /// The number of versions.
     type Output = u64;
 
     fn mandate(&self) -> &Mandate {
@@ -164,16 +164,14 @@ impl Administration for RemoveService {
     }
 }
 
-/// Reads the registry of a tenant, unless it is still the one that is known.
+/// Reads the registry of a tenant, unless the known revision is current.
 pub struct ReadRegistry {
-    /// Whose.
     pub tenant: TenantId,
-    /// The revision that is known.
     pub known: Option<u64>,
 }
 
 impl Operation for ReadRegistry {
-    /// `None` where the known one is still right.
+    /// `None` if the known revision is current.
     type Output = Option<Registry>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<Registry>, Failure> {

@@ -43,11 +43,11 @@ impl<E: Engine> ToolSessions for SqlLedger<E> {
     }
 }
 
-/// How many are closed in one transaction.
+/// The maximum number closed in one transaction.
 pub const BATCH: u32 = 100;
 
 const COLUMNS: &str = "id, principal, tool, run, opened_at, expires_at";
-/// A session with a call in flight is not closed: what the call returns belongs into it.
+/// A session with a call in flight is not closed: the result of the call belongs to it.
 const RUNNING: &str = "EXISTS (SELECT 1 FROM calls_in_flight WHERE calls_in_flight.tenant = tool_sessions.tenant \
      AND calls_in_flight.session = tool_sessions.id AND calls_in_flight.status = 'running')";
 
@@ -62,13 +62,13 @@ impl Administration for OpenSession {
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
         let session = &self.session;
-        // Two at the same time may both find the last place: one too many is none too many.
+        // Two concurrent transactions may both find the last slot: exceeding the limit by one is harmless.
         let open = "SELECT COUNT(*) FROM tool_sessions WHERE tenant = $1 AND principal = $2";
         let open = transaction.query_optional(open, values![&by.tenant, &session.principal]).await?;
         if open.map_or(Ok(0), |row| row.count::<u64>(0))? >= u64::from(self.most) {
             let reason = format!(
-                "`{}` has {} tool sessions open, as many as may be; close some of them, or have \
-                 openwop.sessions_per_principal raised",
+                "`{}` has {} tool sessions open, the maximum; close some of them, or raise \
+                openwop.sessions_per_principal",
                 session.principal, self.most
             );
             return Err(Refusal::new(Code::TooManySessions, reason).with("limit", self.most).into());
@@ -109,7 +109,7 @@ impl Administration for CloseSession {
         };
         let sql = format!("SELECT id FROM tool_sessions WHERE tenant = $1 AND id = $2 AND {RUNNING}");
         if transaction.query_optional(&sql, values![tenant, self.id]).await?.is_some() {
-            let reason = "a call of this session is still under way; close it when that has returned";
+            let reason = "a call of this session is still in flight; close the session after it has returned";
             return Err(Refusal::new(Code::VersionConflict, reason).into());
         }
         close(transaction, by, &session, self.completed).await
@@ -118,9 +118,7 @@ impl Administration for CloseSession {
 
 /// Reads an open session.
 pub struct ReadSession {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: SessionId,
 }
 
@@ -134,13 +132,12 @@ impl Operation for ReadSession {
     }
 }
 
-/// Closes a batch of sessions that nobody brings to their end.
+/// Closes a batch of abandoned sessions.
 pub struct CloseSessions {
-    /// Now.
     pub now: Timestamp,
-    /// Only those whose time is over; `false` when nobody can be using any.
+    /// Only expired ones; `false` if no process can be using any.
     pub only_overdue: bool,
-    /// How many rows to pass over.
+    /// The number of rows to skip.
     pub passed_over: u32,
 }
 
@@ -167,13 +164,13 @@ impl Operation for CloseSessions {
             close(transaction, &audit, session, false).await?;
             done += 1;
         }
-        // Those with a call in flight are looked at again at the next turn.
+        // Sessions with a call in flight are examined again at the next sweep.
         Ok(Swept { done, full: done >= BATCH, unreadable })
     }
 }
 
-/// Which of these, all of them held, have a call in flight. Asked again once they are held: a call may have been admitted
-/// after the statement that found them began, and before it came to their row.
+/// The locked sessions that have a call in flight. Queried again after locking: a call may have been admitted after the
+/// statement that found them began, and before it reached their row.
 async fn busy<T: Transaction>(transaction: &mut T, held: &[ToolSession]) -> Result<BTreeSet<SessionId>, Failure> {
     if held.is_empty() {
         return Ok(BTreeSet::new());
@@ -184,7 +181,7 @@ async fn busy<T: Transaction>(transaction: &mut T, held: &[ToolSession]) -> Resu
     Ok(rows.iter().map(|row| row.parsed(0, SessionId::parse)).collect::<Result<_, _>>()?)
 }
 
-/// Keeps sessions from being closed until the transaction ends; answers those that are open.
+/// Keeps sessions from being closed until the transaction ends; returns the open ones.
 pub async fn hold<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,

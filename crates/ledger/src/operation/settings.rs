@@ -42,20 +42,18 @@ impl<E: Engine> LedgerState for SqlLedger<E> {
 }
 
 impl<E: Engine> SqlLedger<E> {
-    /// The revision at which a change that was just made holds: whoever reads later reports this one or a later one.
+    /// The revision that includes a change that was just made: later reads report this one or a later one.
     pub(super) async fn revision_after_change(&self) -> Result<Revision, Refusal> {
         self.engine.read(ReadRevision).await.map_err(|refusal| {
             Refusal::new(
                 refusal.code(),
-                "the change was made, and then the ledger stopped answering; look at it again later",
+                "the change was made, but the ledger became unavailable before it could be read back; read it later",
             )
         })
     }
 }
 
-/// Reads a setting.
 pub struct ReadSetting {
-    /// Which.
     pub name: &'static str,
 }
 
@@ -69,11 +67,9 @@ impl Operation for ReadSetting {
     }
 }
 
-/// Sets a setting once; answers the value that holds.
+/// Sets a setting once; returns the value in effect.
 pub struct SetSettingOnce {
-    /// Which.
     pub name: &'static str,
-    /// To what.
     pub value: String,
 }
 
@@ -90,8 +86,8 @@ impl Operation for SetSettingOnce {
     }
 }
 
-/// Writes something that means nothing, to see that writes are taken. Each time something else: SQLite would not write a
-/// row anew that stays the same, and the check would pass on a full disk.
+/// Writes a meaningless value, to check that writes succeed. A new value each time: SQLite does not write an unchanged
+/// row, and the check would pass on a full disk.
 pub struct CheckWrite;
 
 impl Operation for CheckWrite {
@@ -107,7 +103,6 @@ impl Operation for CheckWrite {
     }
 }
 
-/// Reads the revision.
 pub struct ReadRevision;
 
 impl Operation for ReadRevision {

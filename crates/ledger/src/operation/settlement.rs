@@ -1,5 +1,5 @@
-//! Settlement: in one transaction the outcome of a call, its events, and its answer for whoever sends it again. Also the
-//! record of a call that was refused, and of one that its caller reports.
+//! Settlement: one transaction with the outcome of a call, its events, and its result for repetitions. Also the record
+//! of a refused call, and of one that its caller reports.
 
 use std::sync::Arc;
 
@@ -16,13 +16,12 @@ use super::{BatchOperation, Operation, detached, in_flight};
 use crate::sql::{Failure, SqlError, Value};
 use crate::transaction::{Change, Transaction, values};
 
-/// A call that is to be settled.
+/// A call to settle.
 pub struct Settling {
     command: Arc<Settle>,
     events: Recorded,
 }
 
-/// Settles calls.
 pub struct SettleAll {
     calls: Vec<Arc<Settle>>,
     events: Vec<Recorded>,
@@ -56,7 +55,7 @@ impl BatchOperation for SettleAll {
 }
 
 impl Operation for SettleAll {
-    /// One for each.
+    /// One for each call.
     type Output = Vec<()>;
 
     const CHANGES_AUTHORITY: bool = false;
@@ -158,11 +157,11 @@ trait RevertAdmission {
     /// The refusal of a denial whose call was admitted.
     fn outcome_unknown(&self) -> Failure;
 
-    /// No other denial overwrites an admitted call: its record says that it may have been carried out.
+    /// A denial never overwrites an admitted call: its record says that it may have been executed.
     fn never_overwrites(&self, error: Failure) -> Failure;
 
-    /// Takes the admission back if it was made all the same; answers whether it was. Nobody carries such a call out: the
-    /// gate that asked was told that the admission failed.
+    /// Withdraws the admission if it was made after all; returns whether it was. Nothing executes such a call: its gate
+    /// was told that the admission failed.
     fn revert_admission<T: Transaction>(
         &self,
         transaction: &mut T,
@@ -171,7 +170,7 @@ trait RevertAdmission {
 
 impl RevertAdmission for RecordDenial {
     fn outcome_unknown(&self) -> Failure {
-        let reason = "the call was admitted, and its outcome is not known";
+        let reason = "the call was admitted, and its outcome is unknown";
         Refusal::new(Code::OutcomeUnknown, reason).with("invocation_id", self.invocation.id).into()
     }
 
@@ -213,8 +212,7 @@ impl Administration for ReportInvocation {
     }
 }
 
-/// Refuses where a grant of the lineage, or the credential, is not usable any more; keeps them so until the transaction
-/// ends.
+/// Refuses if a grant of the lineage, or the credential, is no longer usable; locks them until the transaction ends.
 async fn require_usable<T: Transaction>(transaction: &mut T, report: &ReportInvocation) -> Result<(), Failure> {
     let share = T::FOR_SHARE;
     let credential = format!("SELECT id FROM credentials WHERE id = $1 AND revoked_at IS NULL{share}");

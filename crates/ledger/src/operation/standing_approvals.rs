@@ -1,5 +1,4 @@
-//! Standing approvals: what covers later calls. Each use is counted by the transaction that admits the call; see
-//! `consents`.
+//! Standing approvals, which cover later calls. The transaction that admits a call counts its use; see `consents`.
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{Mandate, Page, PageRequest, RevokeStanding, StandingApprovals, StandingFilter};
@@ -49,14 +48,14 @@ impl<E: Engine> StandingApprovals for SqlLedger<E> {
     }
 }
 
-/// What [`read`] reads.
+/// The columns that [`read`] reads.
 pub const COLUMNS: &str = "id, body";
 
-/// Writes a standing approval as it is now: what [`row`] says.
+/// Writes the present state of a standing approval: the values of [`row`].
 pub const UPDATE: &str =
     "UPDATE standing_approvals SET used = $1, revoked_at = $2, body = $3 WHERE tenant = $4 AND id = $5";
 
-/// How many are looked through for one call. Where there are more, the newest: what is not looked at covers nothing.
+/// The maximum number examined for one call: the newest. What is not examined covers nothing.
 const LIMIT: u32 = 1000;
 
 impl Administration for RevokeStanding {
@@ -96,9 +95,7 @@ impl Administration for RevokeStanding {
 
 /// Reads one standing approval.
 pub struct ReadStanding {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: StandingApprovalId,
 }
 
@@ -114,11 +111,8 @@ impl Operation for ReadStanding {
 
 /// Lists standing approvals, newest first.
 pub struct ListStandings {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub filter: StandingFilter,
-    /// Which page.
     pub page: PageRequest,
 }
 
@@ -140,15 +134,12 @@ impl Operation for ListStandings {
     }
 }
 
-/// Reads what may cover calls of a tool by an agent.
+/// Reads the standing approvals that may cover calls of a tool by an agent.
 pub struct ReadStandingFor {
-    /// Whose.
     pub tenant: TenantId,
-    /// By which agent.
     pub agent: PrincipalId,
     /// Of which tool, with its service.
     pub tool: String,
-    /// Now.
     pub now: Timestamp,
 }
 
@@ -163,7 +154,6 @@ impl Operation for ReadStandingFor {
     }
 }
 
-/// Writes down a new one.
 pub async fn insert<T: Transaction>(transaction: &mut T, standing: &StandingApproval) -> Result<(), Failure> {
     let sql = "INSERT INTO standing_approvals (tenant, id, agent, tool, expires_at, max_uses, used, revoked_at, body) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";

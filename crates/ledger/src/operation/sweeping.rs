@@ -1,5 +1,5 @@
-//! Sweeps: work on rows of all tenants, in batches. A row that cannot be read is passed over and reported at the end: it
-//! must not keep the rows of other tenants from their turn.
+//! Sweeps: work on rows of all tenants, in batches. A row that cannot be read is skipped and reported at the end: it
+//! must not block the rows of other tenants.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use super::Operation;
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Row, SqlError};
 
-/// What one batch came to.
+/// The result of one batch.
 pub struct Swept {
-    /// How many rows were dealt with.
+    /// The number of rows processed.
     pub done: u32,
     /// Whether the batch was full, so that there may be more.
     pub full: bool,
@@ -28,7 +28,6 @@ pub struct Readable<T> {
 }
 
 impl<T> Readable<T> {
-    /// Reads each row.
     pub fn of(rows: &[Row], read: impl Fn(&Row) -> Result<T, SqlError>) -> Self {
         let mut readable = Self { items: Vec::with_capacity(rows.len()), unreadable: Vec::new() };
         for row in rows {
@@ -40,16 +39,16 @@ impl<T> Readable<T> {
         readable
     }
 
-    /// The items, where nothing but the log of the gate can be told of the others.
+    /// The readable items; the others are only logged.
     pub fn logged(self) -> Vec<T> {
         for reason in &self.unreadable {
-            tracing::error!(%reason, "a row is passed over");
+            tracing::error!(%reason, "skipping a row");
         }
         self.items
     }
 }
 
-/// What all batches came to.
+/// The result of all batches.
 #[derive(Default)]
 pub struct Sweep {
     total: u64,
@@ -57,28 +56,26 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Adds a batch.
     pub fn add(&mut self, batch: Swept) {
         self.total += u64::from(batch.done);
         self.unreadable.extend(batch.unreadable);
     }
 
-    /// Adds another sweep.
     pub fn join(&mut self, other: Self) {
         self.total += other.total;
         self.unreadable.extend(other.unreadable);
     }
 
-    /// How many rows cannot be read: they stay where they are, ahead of the next batch.
+    /// The number of unreadable rows: they stay in place, ahead of the next batch.
     pub fn passed_over(&self) -> u32 {
         u32::try_from(self.unreadable.len()).unwrap_or(u32::MAX)
     }
 
-    /// How many rows were dealt with, or which could not be.
+    /// The number of rows processed, or which could not be.
     pub fn report(self) -> Result<u64, Refusal> {
         let Some(first) = self.unreadable.first() else { return Ok(self.total) };
         let reason = format!(
-            "{} rows were passed over, and everything else was done: {first}; restore them from a backup",
+            "skipped {} rows and processed all others: {first}; restore them from a backup",
             self.unreadable.len()
         );
         Err(Refusal::new(Code::Internal, reason))
@@ -86,7 +83,7 @@ impl Sweep {
 }
 
 impl<E: Engine> SqlLedger<E> {
-    /// Runs an operation, which is told how many rows to pass over, until a batch is not full.
+    /// Runs an operation, with the number of rows to skip, until a batch is not full.
     pub(super) async fn in_batches<O: Operation<Output = Swept>>(
         &self,
         operation: impl Fn(u32) -> O + Send + Sync,

@@ -53,7 +53,7 @@ impl Administration for CreateTenant {
             }
             other => other?,
         };
-        // There from the beginning, so that an admission can hold it while it rests on there being no policies.
+        // Exists from the beginning, so that an admission can lock it while it depends on the absence of policies.
         let registry = "INSERT INTO registries (tenant, revision) VALUES ($1, 0)";
         transaction.execute(registry, values![&tenant.id]).await?;
         principals::insert(transaction, &self.administrator).await?;
@@ -69,9 +69,7 @@ impl Administration for CreateTenant {
     }
 }
 
-/// Lists tenants.
 pub struct ListTenants {
-    /// Which page.
     pub page: PageRequest,
 }
 
@@ -87,9 +85,7 @@ impl Operation for ListTenants {
     }
 }
 
-/// Reads one tenant.
 pub struct ReadTenant {
-    /// Which.
     pub id: TenantId,
 }
 

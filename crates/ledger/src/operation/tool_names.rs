@@ -1,6 +1,6 @@
-//! Full names of tools are unique within a tenant. Service `x` with tool `y.z` and service `x.y` with tool `z` would both
-//! be `x.y.z`, and policies, allowlists, limits and events of one would be those of the other. So the second one is
-//! refused, in the transaction that would make it.
+//! Qualified names of tools are unique within a tenant. Service `x` with tool `y.z` and service `x.y` with tool `z`
+//! would both be `x.y.z`, and policies, allowlists, limits and events of one would apply to the other. So the second
+//! one is refused, in the transaction that would create it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,8 @@ use super::listing::padded;
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
-/// Refuses tools of a service whose full names are those of tools of another service, registered or of a credential.
+/// Refuses tools of a service whose qualified names are those of tools of another service, registered or defined by a
+/// credential.
 pub async fn require_unique<'a, T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
@@ -24,7 +25,7 @@ pub async fn require_unique<'a, T: Transaction>(
     if others.is_empty() {
         return Ok(());
     }
-    // Whoever makes tools goes through here one after the other, so that two cannot miss each other.
+    // Transactions that create tools are serialized here, so that two cannot miss each other.
     let lock = format!("SELECT tenant FROM registries WHERE tenant = $1{}", T::FOR_UPDATE);
     transaction.query(&lock, values![tenant]).await?;
     let (places, mut parameters) = padded(others.keys().map(|service| Value::from(service.as_str())).collect());
@@ -72,7 +73,7 @@ fn refuse_shared<'a>(
         None => Ok(()),
         Some(tool) => {
             let reason = format!(
-                "the full name `{service}.{tool}` is that of a tool of service `{service}` already; choose another name \
+                "the qualified name `{service}.{tool}` already belongs to a tool of service `{service}`; choose another name \
                  for the service or the tool"
             );
             Err(Refusal::new(Code::AlreadyExists, reason))

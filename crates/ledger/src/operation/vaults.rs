@@ -56,7 +56,7 @@ fn read(row: &Row) -> Result<Vault, SqlError> {
     })
 }
 
-/// Reads a vault and keeps everybody from deleting it until the transaction ends.
+/// Reads a vault and keeps it from being deleted until the transaction ends.
 pub async fn share<T: Transaction>(transaction: &mut T, tenant: &TenantId, id: VaultId) -> Result<Vault, Failure> {
     locked(transaction, tenant, id, T::FOR_SHARE).await
 }
@@ -72,7 +72,6 @@ async fn locked<T: Transaction>(
     Ok(read(&row.ok_or_else(|| not_found(id))?)?)
 }
 
-/// The refusal for a vault that is not there.
 fn not_found(id: VaultId) -> Refusal {
     Refusal::new(Code::VaultNotFound, format!("there is no vault {id}")).with("vault_id", id)
 }
@@ -95,7 +94,7 @@ impl Administration for CreateVault {
 }
 
 impl Administration for DeleteVault {
-    /// How many credentials and grants.
+    /// The numbers of credentials and grants.
     type Output = (u64, u64);
 
     fn mandate(&self) -> &Mandate {
@@ -129,9 +128,7 @@ impl Administration for DeleteVault {
 
 /// Reads one vault with the ids of its credentials.
 pub struct ReadVault {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which.
     pub id: VaultId,
 }
 
@@ -152,11 +149,9 @@ impl Operation for ReadVault {
 
 /// Lists vaults with the ids of their credentials.
 pub struct ListVaults {
-    /// Whose.
     pub tenant: TenantId,
     /// Of one owner only.
     pub owner: Option<PrincipalId>,
-    /// Which page.
     pub page: PageRequest,
 }
 

@@ -1,4 +1,4 @@
-//! The server: where it is, and what is said when it cannot be used. No password is in it.
+//! The address of the server, and the errors when it cannot be used. Contains no password.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use deadpool_postgres::PoolError;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// How long the other side may be silent before the system gives a connection up. The settings of the URL go first.
+/// How long the peer may be silent before the system closes a connection. The settings of the URL take precedence.
 const SILENCE: Duration = Duration::from_secs(15);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
-/// What the library takes where nothing is said.
+/// The default of the library.
 const LIBRARY_KEEPALIVE_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// Sets deadlines for connections whose other side has gone away without a word.
+/// Sets timeouts for connections whose peer has disappeared silently.
 pub(super) fn set_timeouts(config: &mut Config) {
     if config.get_tcp_user_timeout().is_none() {
         config.tcp_user_timeout(SILENCE);
@@ -27,7 +27,7 @@ pub(super) fn set_timeouts(config: &mut Config) {
     }
 }
 
-/// Which server, which database and as whom.
+/// Server, database and role.
 #[derive(Debug)]
 pub(super) struct DatabaseAddress(String);
 
@@ -57,22 +57,22 @@ impl DatabaseAddress {
         Self(format!("database `{database}` at {} as role `{user}`", hosts.join(" or ")))
     }
 
-    /// Why there is no connection, in the server's own words where it has said something.
+    /// Why there is no connection, with the server's message if it sent one.
     pub(super) fn failure(&self, error: &PoolError) -> String {
         match error {
             PoolError::Backend(error) => format!("{}: {}", self.0, cause(error)),
-            PoolError::Timeout(_) => format!("{}: no connection could be had in time", self.0),
+            PoolError::Timeout(_) => format!("{}: no connection became available in time", self.0),
             other => format!("{}: {other}", self.0),
         }
     }
 
-    /// That nothing came.
+    /// The error for a timeout.
     pub(super) fn silent(&self) -> String {
-        format!("{}: there was no response in time", self.0)
+        format!("{}: no response in time", self.0)
     }
 }
 
-/// What the server said, or the last link of the chain of errors, which is what the system said.
+/// The server's message, or the last error of the chain, which comes from the system.
 fn cause(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         return format!("{} ({})", said.message(), said.code().code());
@@ -93,11 +93,11 @@ mod tests {
         let address = |url: &str| DatabaseAddress::of(&url.parse().unwrap()).silent();
         assert_eq!(
             address("postgres://gate:hunter2@db.internal:5433/tools"),
-            "database `tools` at db.internal:5433 as role `gate`: there was no response in time"
+            "database `tools` at db.internal:5433 as role `gate`: no response in time"
         );
         assert_eq!(
             address("host=/run/postgresql user=gate"),
-            "database `gate` at /run/postgresql/.s.PGSQL.5432 as role `gate`: there was no response in time"
+            "database `gate` at /run/postgresql/.s.PGSQL.5432 as role `gate`: no response in time"
         );
     }
 

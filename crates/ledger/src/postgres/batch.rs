@@ -1,5 +1,5 @@
-//! Batches: what arrives while the last batch is in flight is sent together as the next one, so that a busy grant's row
-//! is taken once for all of them.
+//! Batches: commands that arrive while the last batch is in flight are sent together as the next one, so that the row
+//! of a busy grant is locked once for all of them.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -13,9 +13,9 @@ use toolgate_gate::refusal::Refusal;
 use crate::batch_sizes::{BatchSizes, batch_sizes};
 use crate::sql::unavailable;
 
-/// How many commands one transaction carries.
+/// The maximum number of commands per transaction.
 const BATCH: usize = 128;
-/// How many may wait; beyond this callers wait for a place.
+/// The maximum queue length; beyond it callers wait for a slot.
 const QUEUE: usize = 4096;
 
 /// Sends commands in batches.
@@ -30,7 +30,7 @@ struct Waiting<C, A> {
 }
 
 impl<C: Clone + Send + 'static, A: Send + 'static> Batches<C, A> {
-    /// Starts sending with `run`, which answers each command of a batch in order, or refuses them all.
+    /// Starts sending with `run`, which returns a result for each command of a batch in order, or refuses them all.
     pub(super) fn start<F, R>(run: F) -> Self
     where
         F: Fn(Vec<C>) -> R + Send + Sync + 'static,
@@ -43,27 +43,26 @@ impl<C: Clone + Send + 'static, A: Send + 'static> Batches<C, A> {
             let mut waiting = Vec::with_capacity(BATCH);
             while queue.recv_many(&mut waiting, BATCH).await > 0 {
                 counted.add(u64::try_from(waiting.len()).unwrap_or(u64::MAX));
-                // Whoever was in the batch is told that the ledger is not available; the next one is sent.
+                // The callers of the batch are told that the ledger is not available; the next batch is sent.
                 let sent = AssertUnwindSafe(send(&*run, std::mem::take(&mut waiting))).catch_unwind().await;
                 if sent.is_err() {
-                    tracing::error!("a batch of the ledger panicked");
+                    tracing::error!("a ledger batch panicked");
                 }
             }
         });
         Self { queue: sender, sizes }
     }
 
-    /// How many commands wait.
     pub(super) fn queued(&self) -> u64 {
         u64::try_from(self.queue.max_capacity().saturating_sub(self.queue.capacity())).unwrap_or(u64::MAX)
     }
 
-    /// How many commands were sent together.
+    /// The number of commands per batch.
     pub(super) fn sizes(&self) -> Counted {
         self.sizes.counted()
     }
 
-    /// Has one command carried out with whatever else is waiting.
+    /// Submits one command, which is batched with others that wait.
     pub(super) async fn submit(&self, command: C) -> Result<A, Refusal> {
         let (reply, received) = oneshot::channel();
         self.queue.send(Waiting { command, reply }).await.map_err(|_| unavailable())?;
@@ -81,11 +80,11 @@ where
     match outcome {
         Ok(replies) => {
             for (one, reply) in waiting.into_iter().zip(replies) {
-                // A caller that has gone away does not need the answer.
+                // A caller that has disconnected does not need the result.
                 let _ = one.reply.send(Ok(reply));
             }
         }
-        // One of them may be the reason: each gets a transaction of its own.
+        // One of them may be the cause: each gets its own transaction.
         Err(refusal) if !alone && refusal.code() == toolgate_gate::refusal::Code::Internal => {
             for one in waiting {
                 let reply =

@@ -1,5 +1,5 @@
-//! Changes as statements with parameters. Several rows are inserted by one statement however many they are: what a
-//! statement costs by itself, on both sides, is more than what a row costs.
+//! Changes as statements with parameters. Any number of rows is inserted by one statement: the cost of a statement, on
+//! both sides, exceeds that of a row.
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
@@ -9,7 +9,7 @@ use super::transaction::bound;
 use crate::sql::Value;
 use crate::transaction::{Change, ColumnType, INSERT, Insert, Rows, Table, insert_statement};
 
-/// A change whose statement the server knows.
+/// A change with a prepared statement.
 pub(super) struct PreparedChange<'a> {
     statement: Statement,
     parameters: Vec<Parameters<'a>>,
@@ -24,7 +24,7 @@ pub(super) enum Parameters<'a> {
 }
 
 impl<'a> PreparedChange<'a> {
-    /// `None` where there is nothing to change.
+    /// `None` if there is nothing to change.
     pub(super) async fn new(transaction: &Transaction<'_>, change: &Change<'a>) -> Result<Option<Self>, Error> {
         match *change {
             Change::Each(_, []) | Change::Insert(Rows { rows: [], .. }) | Change::With(Table { rows: [], .. }, _) => {
@@ -63,7 +63,6 @@ impl<'a> PreparedChange<'a> {
 }
 
 impl Parameters<'_> {
-    /// As the client takes them.
     pub(super) fn bound(&self) -> Vec<&(dyn ToSql + Sync)> {
         match self {
             Self::Values(values) => bound(values),
@@ -72,7 +71,7 @@ impl Parameters<'_> {
     }
 }
 
-/// An INSERT that takes an array for each column, of these types.
+/// An INSERT that takes an array of these types for each column.
 fn insert_arrays(rows: Rows<'_>, types: &[Type]) -> String {
     let Rows { into, otherwise, .. } = rows;
     let arrays = types.iter().zip(1..).map(|(kind, place)| format!("${place}::{}[]", kind.name()));

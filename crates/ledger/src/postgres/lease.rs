@@ -1,5 +1,5 @@
-//! A pooled connection for one transaction. It goes back to the pool only when nothing is left on it: what was abandoned is
-//! waited for apart, and what hangs is closed.
+//! A pooled connection for one transaction. It returns to the pool only if nothing is left on it: an abandoned
+//! transaction is awaited separately, and a hanging connection is closed.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use tokio::time::timeout;
 use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How long what was abandoned may take to end before it is cancelled.
+/// How long an abandoned statement may take before it is cancelled.
 const LAST_STATEMENT: Duration = Duration::from_millis(100);
-/// How long that may take before the connection is closed.
+/// How long the cancellation may take before the connection is closed.
 const CANCELLED: Duration = Duration::from_secs(2);
 
 /// A connection that is not in the pool.
@@ -22,12 +22,12 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// With what another connection, to cancel what runs on this one, is made by.
+    /// `tls` opens the second connection that cancels a statement on this one.
     pub(super) fn new(client: Object, tls: Option<MakeRustlsConnect>) -> Self {
         Self { client: Some(client), tls }
     }
 
-    /// `None` only once it was given back or closed, after which nobody has it.
+    /// `None` only after it was returned or closed, when nothing uses it any more.
     pub(super) fn client(&mut self) -> Option<&mut Object> {
         self.client.as_mut()
     }
@@ -46,7 +46,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(client) = self.client.take() else { return };
-        // Abandoned in the middle of a transaction. Nobody else may wait for the statement that is running there.
+        // Abandoned in the middle of a transaction. No other task may wait for the statement that runs there.
         let Ok(runtime) = Handle::try_current() else {
             drop(Object::take(client));
             return;
@@ -61,7 +61,7 @@ impl Drop for Lease {
     }
 }
 
-/// Ends what is on a connection; `None` where that does not succeed.
+/// Ends the transaction on a connection; `None` if that fails.
 async fn end(client: &Object, tls: Option<MakeRustlsConnect>) -> Option<()> {
     let token = client.cancel_token();
     let mut rollback = pin!(client.simple_query("ROLLBACK"));

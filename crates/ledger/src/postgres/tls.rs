@@ -1,4 +1,4 @@
-//! TLS to the database, verified with the system's roots, as far as the URL's `sslmode` asks for it.
+//! TLS to the database, verified with the system's root certificates, as the URL's `sslmode` requires.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::OpenError;
 
-/// The connector; `None` where the URL does not ask for TLS. Without `sslmode` TLS is used where the server offers it.
+/// `None` if the URL does not request TLS. Without `sslmode`, TLS is used if the server offers it.
 pub(super) fn connector(config: &Config) -> Result<Option<MakeRustlsConnect>, OpenError> {
     if config.get_ssl_mode() == SslMode::Disable {
         return Ok(None);

@@ -14,7 +14,7 @@ use crate::transaction::{Change, Query, Rows, Table, Transaction};
 
 /// The lock under which replicas integrate events one at a time.
 const INTEGRATION_LOCK: i64 = 0x7467_6c6f_6773;
-/// How many statements are in flight on one connection at a time.
+/// The maximum number of statements in flight on one connection.
 const PIPELINE: usize = 512;
 
 /// One transaction of a pooled connection.
@@ -51,7 +51,7 @@ impl Transaction for PostgresTransaction<'_> {
             let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
             prepared.push((statement, bound(parameters)));
         }
-        // Sent one after the other without waiting for answers; the server carries them out in this order.
+        // Pipelined without waiting for results; the server executes them in this order.
         let in_flight = prepared.iter().map(|(statement, bound)| self.transaction.query(statement, bound));
         let results = try_join_all(in_flight).await.map_err(|error| sql_error(&error))?;
         results.iter().map(|rows| rows.iter().map(read).collect()).collect()
@@ -84,7 +84,7 @@ impl Transaction for PostgresTransaction<'_> {
         }
         let mut changed = vec![Vec::new(); changes.len()];
         for chunk in statements.chunks(PIPELINE) {
-            // Sent one after the other without waiting for answers; the server carries them out in this order.
+            // Pipelined without waiting for results; the server executes them in this order.
             let bound: Vec<_> =
                 chunk.iter().map(|(_, statement, parameters)| (statement, parameters.bound())).collect();
             let in_flight = bound.iter().map(|(statement, bound)| self.transaction.execute(*statement, bound));
@@ -123,7 +123,7 @@ pub(super) fn sql_error(error: &tokio_postgres::Error) -> SqlError {
         Some(
             &(SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED | SqlState::LOCK_NOT_AVAILABLE),
         ) => SqlError::Busy(text),
-        // A pooled connection that turns out to be gone: nothing was committed on it.
+        // A pooled connection that has been closed: nothing was committed on it.
         None if error.is_closed() => SqlError::Busy(text),
         _ => SqlError::Unavailable(text),
     }

@@ -1,4 +1,4 @@
-//! How a connection is set up, and what its errors mean.
+//! The settings of a connection, and the meaning of its errors.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::sql::SqlError;
 
-/// Opens the database in a file that is there, durable to the disk, strict, and wiping what is deleted.
+/// Opens the database in an existing file: durable, strict, and overwriting deleted data.
 pub(super) fn connect(path: &Path) -> Result<Connection, SqlError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| sql_error(&error))?;

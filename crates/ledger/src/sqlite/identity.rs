@@ -1,5 +1,5 @@
-//! Which file the ledger is. SQLite goes on writing to a file that was removed or replaced, and nothing of that is ever seen
-//! again: so nothing is acknowledged once another file, or none, is at the ledger's path.
+//! The identity of the ledger's file. SQLite keeps writing to a file that was removed or replaced, and those writes are
+//! lost: so nothing is acknowledged once another file, or none, is at the ledger's path.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use crate::sql::SqlError;
 #[derive(Debug)]
 pub(super) struct Identity {
     ledger: Known,
-    /// What is written ahead; SQLite makes it with the first write.
+    /// The write-ahead log; SQLite creates it with the first write.
     ahead: Known,
     lost: bool,
 }
@@ -30,7 +30,7 @@ impl Identity {
         Ok(Self { ledger, ahead: Known { path: ahead.into(), file: None }, lost: false })
     }
 
-    /// Fails where what was just written is not in the files at the ledger's paths; for good, once it has failed.
+    /// Fails if what was just written is not in the files at the ledger's paths; permanently, once it has failed.
     pub(super) fn check(&mut self) -> Result<(), SqlError> {
         let gone = match self.lost {
             true => Some(&self.ledger),
@@ -40,11 +40,11 @@ impl Identity {
         };
         let Some(gone) = gone else { return Ok(()) };
         let reason = format!(
-            "{} was removed or replaced while the gate runs; put the ledger back and start the gate again",
+            "{} was removed or replaced while the gate was running; restore the ledger and restart the gate",
             gone.path.display()
         );
         if !std::mem::replace(&mut self.lost, true) {
-            tracing::error!(reason, "the ledger is lost: nothing is written any more");
+            tracing::error!(reason, "the ledger file is lost: refusing all writes");
         }
         Err(SqlError::Unavailable(reason))
     }

@@ -16,7 +16,6 @@ use crate::sql::{Failure, SqlError, unavailable};
 /// More than there are cores to use them.
 const CONNECTIONS: usize = 8;
 
-/// The pool.
 pub(super) struct Readers {
     path: PathBuf,
     idle: Arc<Mutex<Vec<Connection>>>,
@@ -33,7 +32,7 @@ impl Readers {
         })
     }
 
-    /// How many connections there may be, and how many are in use.
+    /// The maximum number of connections, and the number in use.
     pub(super) fn connections(&self) -> (u64, u64) {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         (count(CONNECTIONS), count(CONNECTIONS.saturating_sub(self.places.available_permits())))
@@ -60,7 +59,7 @@ impl Readers {
 
 fn for_reading(path: &Path) -> Result<Connection, SqlError> {
     let connection = connect(path)?;
-    // There are several of them, and what is read often is remembered above.
+    // There are several of them, and frequent reads are cached above.
     connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -2048").map_err(|error| sql_error(&error))?;
     Ok(connection)
 }

@@ -1,4 +1,4 @@
-//! A transaction on SQLite: statements run at once, on the thread that has the connection.
+//! A transaction on SQLite: statements run synchronously, on the thread that has the connection.
 
 use std::borrow::Cow;
 use std::future::{Future, ready};
@@ -11,9 +11,9 @@ use super::connection::sql_error;
 use crate::sql::{Row, SqlError, Value};
 use crate::transaction::{Insert, Rows, Table, Transaction, insert_statement};
 
-/// How many rows one statement inserts, and which sizes are left for the rest.
+/// The numbers of rows per insert statement, in descending order.
 const AT_ONCE: [usize; 6] = [32, 16, 8, 4, 2, 1];
-/// What failed may leave rows behind: every operation that fails is rolled back as a whole, so that SQLite need not keep
+/// A failed statement may leave rows behind: every failed operation is rolled back as a whole, so SQLite need not keep
 /// the pages of each statement for that.
 const VERB: &str = "INSERT OR FAIL INTO";
 
@@ -24,7 +24,6 @@ pub struct SqliteTransaction<'a> {
 }
 
 impl<'a> SqliteTransaction<'a> {
-    /// For reading.
     pub(super) fn new(connection: &'a mut Connection) -> Self {
         Self { connection, generation: None }
     }

@@ -26,22 +26,21 @@ mod batch;
 mod checkpoints;
 mod queue;
 
-/// What is left to do for an operation once it is known whether its transaction became durable.
+/// Acknowledges an operation once it is known whether its transaction became durable.
 type Acknowledge = Box<dyn FnOnce(Result<(), SqlError>) + Send>;
 /// Runs an operation at this point in the history of authority.
 type Run = Box<dyn FnOnce(&mut Connection, Generation) -> Acknowledge + Send>;
-/// Where the reply to one command goes.
 type ReplySender<J> = oneshot::Sender<Result<<J as BatchOperation>::Reply, Failure>>;
 
-/// Something to be written. A refusal waits for the flush too: it may rest on what was done just before it.
+/// A job for the writer. A refusal also waits for the flush: it may depend on a change just before it.
 pub(super) enum Job {
-    /// An operation of its own.
+    /// A single operation.
     Alone { run: Run, changes_authority: bool },
     /// An operation that is not urgent.
     Later { run: Run },
-    /// A call to be admitted, together with the others of its transaction.
+    /// A call to admit, together with the others of its transaction.
     Admit(Submission<AdmitAll>, ReplySender<AdmitAll>),
-    /// A call to be settled, together with the others of its transaction.
+    /// A call to settle, together with the others of its transaction.
     Settle(Submission<SettleAll>, ReplySender<SettleAll>),
 }
 
@@ -52,7 +51,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// With a second connection to the same database, for what can be done while this one writes.
+    /// `second` is another connection to the same database, for work concurrent with the writes.
     pub(super) fn start(mut connection: Connection, second: Connection, identity: Identity) -> std::io::Result<Self> {
         let checkpoints = Checkpoints::start(&mut connection, second)?;
         let queue = Arc::new(Queue::new());
@@ -65,12 +64,12 @@ impl Writer {
         Ok(Self { queue, generation })
     }
 
-    /// The point in the history of authority that whoever reads from now on has reached.
+    /// The generation that a read from now on has reached.
     pub(super) fn generation(&self) -> Generation {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// How many operations wait, and how many were written together.
+    /// The queue length, and the distribution of batch sizes.
     pub(super) fn statistics(&self) -> (u64, Counted) {
         (u64::try_from(self.queue.length()).unwrap_or(u64::MAX), self.queue.batches())
     }
@@ -80,7 +79,7 @@ impl Writer {
         let run = Box::new(move |connection: &mut Connection, generation| {
             let outcome = in_savepoint(connection, &operation, generation);
             Box::new(move |durable: Result<(), SqlError>| {
-                // A caller that has gone away does not need the answer.
+                // A caller that has disconnected does not need the result.
                 let _ = reply.send(durable.map_err(Failure::Sql).and(outcome));
             }) as Acknowledge
         });
@@ -92,14 +91,14 @@ impl Writer {
         received.await.map_err(|_| unavailable())?.map_err(Failure::into_refusal)
     }
 
-    /// Has a command carried out together with its like.
+    /// Submits a command, which is batched with others of its kind.
     pub(super) async fn join<J: BatchOperation>(
         &self,
         command: J::Command,
         job: impl FnOnce(Submission<J>, ReplySender<J>) -> Job,
     ) -> Result<J::Reply, Refusal> {
-        // The writer has time to make its rows itself, and they are nearer to it then, unless it has fallen behind: then
-        // those who wait for it anyway make them.
+        // The writer has time to prepare the rows itself, with better locality, unless it has fallen behind: then the
+        // waiting callers prepare them.
         let submission = if self.queue.is_long() {
             Submission::Part(J::ready(command).map_err(Failure::into_refusal)?)
         } else {
@@ -140,14 +139,15 @@ fn write(
     let _abandoning = Abandoning(queue);
     while let Some(jobs) = queue.take() {
         let (later, jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| matches!(job, Job::Later { .. }));
-        // All others are answered before what is not urgent is begun.
+        // All other jobs are acknowledged before those that are not urgent are started.
         for jobs in [jobs, later].into_iter().filter(|jobs| !jobs.is_empty()) {
-            // Whatever was in the transaction is told that the ledger is not available; what comes next is written.
+            // The callers of the transaction are told that the ledger is not available; later jobs are written.
             let written = AssertUnwindSafe(|| write_together(&mut connection, &mut identity, jobs, published));
             if std::panic::catch_unwind(written).is_err() {
-                tracing::error!("an operation of the ledger panicked; its transaction is rolled back");
+                tracing::error!("a ledger operation panicked; its transaction is rolled back");
                 if let Err(error) = roll_back(&connection) {
-                    return tracing::error!(%error, "the ledger's writer ends: its transaction is not rolled back");
+                    return tracing::error!(%error, "stopping the ledger writer: its transaction could not be rolled \
+                        back");
                 }
             }
             checkpoints.between_transactions(&connection);
@@ -155,25 +155,25 @@ fn write(
     }
 }
 
-/// Carries out these in one transaction and answers them.
+/// Runs these jobs in one transaction and acknowledges them.
 fn write_together(connection: &mut Connection, identity: &mut Identity, jobs: Vec<Job>, published: &AtomicU64) {
     let mut generation = published.load(Ordering::Acquire);
     if let Err(error) = run_statement(connection, "BEGIN IMMEDIATE") {
-        tracing::error!(%error, "the ledger does not begin a transaction");
-        // Dropped unrun, a job tells its caller that the ledger is not available.
+        tracing::error!(%error, "the ledger could not begin a transaction");
+        // Dropped without running, a job tells its caller that the ledger is not available.
         return;
     }
     let mut alone = Vec::new();
     let (mut admissions, mut settlements) = (Batch::<AdmitAll>::default(), Batch::<SettleAll>::default());
     for job in jobs {
-        // Some errors, such as a full disk, end the whole transaction: the rest is dropped unrun.
+        // Some errors, such as a full disk, end the whole transaction: the rest is dropped without running.
         if connection.is_autocommit() {
             break;
         }
         match job {
             Job::Alone { run, changes_authority } => {
-                // INVARIANT: published only once it is durable. Whoever reads meanwhile reads the state before the
-                // change, and must not be taken for one who knows of it by what follows in the same transaction.
+                // INVARIANT: published only once it is durable. A concurrent read sees the state before the change, and
+                // later operations of the same transaction must not count it as up to date.
                 if changes_authority {
                     generation += 1;
                 }
@@ -197,9 +197,9 @@ fn write_together(connection: &mut Connection, identity: &mut Identity, jobs: Ve
     admitted.acknowledge(&durable);
 }
 
-/// Carries out what is settled and what is admitted. Admissions come after everything else in their transaction, so that
-/// what it changed is seen by every one of them. `None` where there is no transaction to be carried out in: dropped unrun,
-/// everybody is told that the ledger is not available, and nothing is committed.
+/// Runs settlements and admissions. Admissions come after everything else in their transaction, so that each of them
+/// sees its changes. `None` if there is no transaction to run in: the jobs are dropped, their callers are told that the
+/// ledger is not available, and nothing is committed.
 fn carry_out(
     connection: &mut Connection,
     generation: Generation,
@@ -217,7 +217,7 @@ fn carry_out(
         }
         let begun = roll_back(connection).and_then(|()| run_statement(connection, "BEGIN IMMEDIATE"));
         if let Err(error) = begun {
-            tracing::error!(%error, "the ledger does not begin a transaction anew");
+            tracing::error!(%error, "the ledger could not begin the transaction again");
             return None;
         }
     }
@@ -232,10 +232,10 @@ fn roll_back(connection: &Connection) -> Result<(), SqlError> {
 
 fn commit(connection: &mut Connection) -> Result<(), SqlError> {
     if connection.is_autocommit() {
-        return Err(SqlError::Unavailable("the transaction was ended by an error in it".to_owned()));
+        return Err(SqlError::Unavailable("an error aborted the transaction".to_owned()));
     }
     run_statement(connection, "COMMIT").inspect_err(|_| {
-        // Whatever the rollback says, the next transaction begins anew.
+        // Whatever the rollback returns, the next transaction starts from a clean state.
         let _ = run_statement(connection, "ROLLBACK");
     })
 }
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
     use crate::transaction::Transaction;
 
-    /// Looks, from inside the transaction, whether one who reads now would be taken for up to date.
+    /// Checks, from inside the transaction, whether a concurrent read would count as up to date.
     struct Look<const CHANGES: bool>(Arc<AtomicU64>);
 
     impl<const CHANGES: bool> Operation for Look<CHANGES> {
@@ -288,7 +288,7 @@ mod tests {
 
     fn writer() -> Writer {
         let connection = || Connection::open_in_memory().unwrap();
-        // In memory there is no file that could be lost.
+        // A database in memory has no file that could be lost.
         let identity = Identity::of(std::path::Path::new("/")).unwrap();
         Writer::start(connection(), connection(), identity).unwrap()
     }
@@ -305,7 +305,7 @@ mod tests {
         assert!(writer.generation() > before);
     }
 
-    /// Keeps a transaction open until what is answered is used or dropped.
+    /// Keeps a transaction open until the returned sender is used or dropped.
     async fn hold(writer: &Writer) -> std::sync::mpsc::Sender<()> {
         let (hold, held) = std::sync::mpsc::channel::<()>();
         let (begun, has_begun) = oneshot::channel();
@@ -319,7 +319,7 @@ mod tests {
         hold
     }
 
-    /// Writes down when its turn came.
+    /// Records when it ran.
     struct Turn<const CAN_WAIT: bool>(Arc<Mutex<Vec<bool>>>);
 
     impl<const CAN_WAIT: bool> Operation for Turn<CAN_WAIT> {
@@ -380,7 +380,7 @@ mod tests {
             (Look::<true>(Arc::clone(&writer.generation)), Look::<false>(Arc::clone(&writer.generation)));
         let both = async { tokio::join!(writer.run(changing), writer.run(following)) };
         let release = async { hold.send(()).unwrap() };
-        // The first poll of `both` queues both operations; then the transaction goes on.
+        // The first poll of `both` queues both operations; then the transaction continues.
         let ((changed, followed), ()) = tokio::join!(both, release);
 
         assert_eq!((changed, followed), (Ok(false), Ok(false)));

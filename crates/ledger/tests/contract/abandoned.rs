@@ -1,4 +1,4 @@
-//! Requests whose callers go away in the middle of a query, on PostgreSQL.
+//! Requests whose callers disconnect in the middle of a query, on PostgreSQL.
 
 use std::pin::pin;
 use std::time::Duration;

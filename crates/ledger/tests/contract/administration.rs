@@ -1,5 +1,5 @@
-//! Administration: whoever changes something must be entitled to it at the moment of the change, however long ago its key
-//! was shown.
+//! Administration: the caller must have the authority at the moment of the change, however long ago it presented its
+//! key.
 
 use serde_json::Map;
 use toolgate_gate::ports::entropy::random;
@@ -39,7 +39,7 @@ async fn administrator(tenant: &TestTenant, name: &str) -> (PrincipalId, KeyId) 
     (id, key.id)
 }
 
-/// What everything that can be administered answers to this right. None of it gets so far as to look at what it is about.
+/// The result of every administrative operation with this mandate. None of them reads its object.
 async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Result<(), Refusal>)> {
     let ledger = &tenant.ledger;
     let audit = || by.clone();
@@ -180,7 +180,7 @@ async fn revoke(tenant: &TestTenant, audit: Mandate, id: GrantId) -> Result<(), 
     tenant.ledger.revoke_grant(RevokeGrant { audit, id, reason: "late".to_owned() }).await.map(drop)
 }
 
-/// Asserts that nothing at all can be done by this right any more, and that nothing was.
+/// Asserts that nothing can be done with this mandate any more, and that nothing was.
 async fn all_refused(tenant: &TestTenant, by: &Mandate, code: Code) {
     let before = tenant.events().await;
     for (operation, outcome) in attempts(tenant, by).await {
@@ -203,7 +203,7 @@ async fn nothing_is_administered_with_a_key_that_has_ended(fixture: &LedgerFixtu
     let ending = tenant.ledger.create_key(CreateKey { audit: tenant.audit(), key: ending }).await.unwrap();
     tenant.wait(60);
     all_refused(&tenant, &tenant.mandate(&id, ending.id).await, Code::KeyExpired).await;
-    // Nor with somebody else's.
+    // Nor with another administrator's.
     let (_, other) = administrator(&tenant, "third").await;
     all_refused(&tenant, &tenant.mandate(&id, other).await, Code::KeyRevoked).await;
 }

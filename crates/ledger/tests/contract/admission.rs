@@ -1,4 +1,4 @@
-//! Admission: a call is written down before it is made, and only if all that it rests on is still so.
+//! Admission: a call is recorded before it is made, and only if everything that it is based on still holds.
 
 use std::time::Duration;
 
@@ -42,12 +42,12 @@ async fn line(caller: &Caller) -> [Grant; 3] {
     [root, middle, leaf]
 }
 
-/// Asserts that the decision made before a change is stale, and so is the same decision made on what is known now.
+/// Asserts that the decision made before a change is stale, and so is the same decision with the present generation.
 async fn assert_stale(caller: &Caller, grant: &Grant, before: Admit) {
     assert_eq!(caller.send(another(&before)).await, Admission::Stale, "decided before");
     assert_eq!(caller.send(before).await, Admission::Stale, "sent once more");
     let mut now = caller.call(grant).await;
-    // The gate would see it by itself; the ledger is not told, and must not need to be.
+    // The gate would notice the change; the ledger must notice it on its own.
     now.generation = 0;
     assert_eq!(caller.send(now).await, Admission::Stale, "decided after");
 }
@@ -165,7 +165,7 @@ async fn revoke_key(caller: &Caller) {
 async fn a_revoked_key_admits_nothing_even_if_the_grant_was_read_after_it(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let grant = caller.grant(None).await;
-    // The caller has shown its key, and sends the rest of its request slowly.
+    // The caller has presented its key, and sends the rest of its request slowly.
     revoke_key(&caller).await;
     let call = caller.call(&grant).await;
     assert_eq!(caller.send(call).await, Admission::Stale);
@@ -273,14 +273,14 @@ async fn a_stale_call_does_not_touch_those_beside_it(fixture: &LedgerFixture) {
     assert_eq!(caller.records().await.len(), 32);
 }
 
-/// On SQLite nobody else writes, so a decision on the newest state is not looked at again.
+/// SQLite has a single writer, so a decision on the newest state is not checked again.
 #[tokio::test]
 async fn the_only_writer_looks_again_only_if_something_changed() {
     let fixture = LedgerFixture::sqlite().await;
     let caller = Caller::new(&fixture).await;
     let grant = caller.grant(None).await;
     let call = caller.call(&grant).await;
-    // Behind the ledger's back, so that nothing tells it of the change.
+    // Bypassing the ledger, so that nothing tells it of the change.
     let file = rusqlite::Connection::open(fixture.home().file().unwrap()).unwrap();
     file.execute("UPDATE grants SET revoked_at = 1", []).unwrap();
 

@@ -1,5 +1,5 @@
-//! Decisions: of all words on an approval the first ends it, whoever says it and wherever, and what does not count says
-//! why.
+//! Decisions: of all votes on an approval the first one ends it, whoever casts it and wherever, and a vote that does
+//! not count says why.
 
 use std::time::Duration;
 
@@ -121,7 +121,7 @@ async fn a_word_of_somebody_from_whom_it_was_taken_or_whose_key_has_ended_is_not
     let permissions = Some(PermissionSet::of_an_agent());
     change(&tenant, &alice, PrincipalChanges { permissions, ..PrincipalChanges::default() }).await;
     refused(&tenant, Code::PermissionDenied, tenant.ledger.decide_approval(said.clone())).await;
-    // Also where whoever decided about it did not look.
+    // Also if the gate did not check it.
     refused(&tenant, Code::PermissionDenied, say(&tenant, said.clone())).await;
 
     tenant.ledger.revoke_key(RevokeKey { audit: tenant.audit(), id: key }).await.unwrap();
@@ -229,7 +229,7 @@ async fn the_vote_of_an_approver_who_is_none_any_more_does_not_count(fixture: &L
         let ended = approve(&tenant, &asked, third.as_str()).await.unwrap();
         let voters: Vec<_> = ended.votes.iter().map(|vote| vote.by.clone()).collect();
         assert_eq!((ended.status, voters), (ApprovalStatus::Approved, vec![second, third]), "{way}");
-        // What has ended stays as it ended.
+        // An ended approval stays as it ended.
         refused(&tenant, Code::ApprovalDecided, approve(&tenant, &asked, "alice")).await;
     }
 }

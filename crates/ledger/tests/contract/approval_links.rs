@@ -1,4 +1,4 @@
-//! One-time links: used once, in their tenant, before the approval's time is over; only the digest is kept.
+//! One-time links: redeemed once, in their tenant, before the approval expires; only the digest is stored.
 
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{CreateApprovalLink, RedeemApprovalLink};

@@ -1,5 +1,5 @@
-//! Reaping: whose time is over ends, whose process died is orphaned, whoever waits is told once, and arguments are not kept
-//! for ever.
+//! Reaping: expired approvals end, those of stopped processes are orphaned, waiters are notified once, and arguments
+//! are not kept for ever.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_call_that_was_approved_and_died_before_it_was_made_is_orphaned(fixtur
 
     let ended = now(&tenant, &asked).await;
     assert_eq!((ended.status, ended.given()), (ApprovalStatus::Orphaned, 1));
-    assert!(ended.reason.unwrap().contains("approved, and the process"));
+    assert!(ended.reason.unwrap().contains("approved, but the gate process"));
     let event = tenant.events().await.pop().unwrap();
     assert_eq!((&event["type"], &event["data"]["approval_id"]), (&json!("approval.orphaned"), &json!(asked.id)));
     assert_eq!(reap(&tenant, process(&tenant)).await, 0, "once");
@@ -94,7 +94,7 @@ async fn an_approval_that_cannot_be_read_keeps_no_other_from_its_end(fixture: &L
     let reported = sound.ledger.reap_approvals(process, sound.now()).await.unwrap_err();
 
     assert_eq!(reported.code(), Code::Internal);
-    assert!(reported.reason().starts_with("120 rows were passed over"), "{reported}");
+    assert!(reported.reason().starts_with("skipped 120 rows"), "{reported}");
     assert_eq!(now(&sound, &asked).await.status, ApprovalStatus::TimedOut);
 }
 
@@ -160,7 +160,7 @@ async fn an_approval_is_reaped_once_whoever_reaps(fixture: &LedgerFixture) {
     here.wait(WAIT);
 
     let reaped = futures_util::future::join_all((0..6).map(|turn| reap([&here, &there][turn % 2], process))).await;
-    // What one passed over because another had it at that moment is reaped by now, or is by the next.
+    // What one skipped because another had it locked is reaped by now, or at the next sweep.
     let rest = reap(&here, process).await;
 
     assert_eq!(reaped.iter().sum::<u64>() + rest, 50);
@@ -219,7 +219,7 @@ async fn the_process_that_reaps_keeps_what_waits_in_it(fixture: &LedgerFixture) 
     let tenant = fixture.tenant().await;
     let process = process(&tenant);
     let asked = ask_in(&tenant, process, question(&tenant)).await;
-    // Never seen, and for longer than others are waited for: it knows by itself that it lives.
+    // Without a heartbeat for longer than others wait: it knows itself that it is alive.
     tenant.wait(WAIT - 1);
     assert_eq!(reap(&tenant, process).await, 0);
     assert_eq!(now(&tenant, &asked).await, asked);
@@ -286,7 +286,7 @@ async fn processes_are_forgotten_after_a_day(fixture: &LedgerFixture) {
     assert_eq!(number(fixture, "SELECT COUNT(*) FROM processes").await, 1);
 }
 
-/// How an approval of another process stands after this one has reaped.
+/// The state of another process's approval after this process has reaped.
 async fn after_reaping(tenant: &TestTenant, asked: &Approval) -> ApprovalStatus {
     reap(tenant, process(tenant)).await;
     now(tenant, asked).await.status

@@ -1,4 +1,4 @@
-//! What holds for the calls of a session: as it was set, for this session only, and every change of its mode recorded.
+//! The approval settings of sessions: as set, for this session only, and every change of the mode recorded.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! How far the outside was told of approvals: it begins at the end of the log, goes on where it stopped, and one process
-//! at a time does it.
+//! The progress of webhook deliveries: starts at the end of the log, continues where it stopped, one process at a time.
 
 use std::time::Duration;
 
@@ -86,7 +85,7 @@ async fn a_lease_keeps_every_other_living_process_away(fixture: &LedgerFixture) 
     let (first, second) = (process(&tenant), process(&tenant));
     assert_eq!(lease(&tenant, first).await, Some(0));
     assert_eq!(lease(&tenant, first).await, Some(0), "whoever has it goes on");
-    // Where there is one process only, another one is an earlier life of it.
+    // With a single process, another one is an earlier run of it.
     let expected = if tenant.ledger.shares_approvals() { None } else { Some(0) };
     assert_eq!(lease(&tenant, second).await, expected);
 }

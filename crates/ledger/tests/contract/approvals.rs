@@ -1,5 +1,4 @@
-//! Approvals: a question is written down before anybody can answer it, is found by whoever looks for it in its tenant, and
-//! ends once.
+//! Approvals: stored before they can be decided, found within their tenant, and ended once.
 
 use serde_json::json;
 use toolgate_gate::ports::ledger::{ApprovalFilter, GrantRates, PageRequest, RequestApproval};
@@ -27,7 +26,7 @@ contract!(
     approvals_of_another_tenant_are_answered_like_none,
 );
 
-/// How many approvals of one agent may be open here.
+/// The maximum number of open approvals per agent here.
 const MAX_OF_AGENT: u32 = 30;
 
 async fn listed(tenant: &TestTenant, filter: ApprovalFilter) -> Vec<ApprovalId> {
@@ -79,7 +78,7 @@ async fn approvals_are_listed_newest_first_and_paged(fixture: &LedgerFixture) {
     loop {
         let read = tenant.ledger.approvals(&tenant.id, ApprovalFilter::default(), page).await.unwrap();
         found.extend(read.items.into_iter().map(|approval| approval.id));
-        // What is asked meanwhile is newer than any cursor.
+        // Approvals requested in the meantime are newer than any cursor.
         ask(&tenant, question(&tenant)).await;
         let Some(next) = read.next else { break };
         page = PageRequest { after: Some(next), limit: 2 };

@@ -61,7 +61,7 @@ async fn found(tenant: &TestTenant, filter: EventFilter, limit: u32) -> Vec<Logg
     }
 }
 
-/// So many events, from registering agents whose names begin with `name`.
+/// Creates this many events, by registering agents whose names begin with `name`.
 async fn happen(tenant: &TestTenant, name: &str, count: usize) {
     let many = (0..count).map(|number| {
         let agent = tenant.new_principal(&principal(&format!("{name}-{number}")));
@@ -290,7 +290,7 @@ async fn in_a_long_log_every_filter_finds_what_reading_all_of_it_would(fixture: 
     for round in 0..8 {
         happen(&tenant, &format!("crowd-{round}"), 45).await;
         happen(&other, "stranger", usize::from(round == 0)).await;
-        // Some are taken into the tree by themselves, some with those of the next round.
+        // Some are integrated on their own, some with those of the next round.
         if round % 3 != 1 {
             tenant.integrate().await;
         }

@@ -1,4 +1,4 @@
-//! Token buckets: how often one agent may call one tool, exactly, however many call at once and wherever they come in.
+//! Token buckets: how often one agent may call one tool, exactly, with any number of concurrent calls on any replica.
 
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ async fn other_tools_other_agents_and_other_tenants_proceed(fixture: &LedgerFixt
     let other_tool = of_tool(&limited(caller.call(&grant).await, limit), "charges.read");
     assert_eq!(caller.send(another(&other_tool)).await, Admission::Admitted);
     refusal_of(caller.send(another(&other_tool)).await, Code::ToolRateLimited);
-    // The same tool by another agent, whose grant comes from this one.
+    // The same tool by another agent, whose grant was delegated from this one.
     admits(&caller, &caller.delegate(&grant, None).await, limit, 1).await;
     let colleague = Caller::of(&caller.tenant, "accounting").await;
     admits(&colleague, &colleague.grant(None).await, limit, 1).await;
@@ -247,7 +247,7 @@ async fn calls_of_many_tools_in_any_order_are_all_answered(fixture: &LedgerFixtu
     let replicas = Replicas::of(fixture).await;
     let here = replicas.here();
     let call = limited(here.call(&here.grant(1000).await).await, limit(1, 3600, 5));
-    // In orders that have nothing to do with each other, and the buckets are made by whoever comes first.
+    // In unrelated orders, and the first call creates the bucket.
     let calls = (0..240).map(|number| of_tool(&call, &format!("tool-{}", number * 7 % TOOLS))).collect();
 
     let outcomes = replicas.send(calls).await;
@@ -258,7 +258,7 @@ async fn calls_of_many_tools_in_any_order_are_all_answered(fixture: &LedgerFixtu
     }
 }
 
-/// Empties a bucket, opens the ledger again at the same time, and looks whether it is still empty.
+/// Empties a bucket, reopens the ledger at the same time, and checks that it is still empty.
 async fn stays_empty_when_opened_again(fixture: LedgerFixture) {
     let caller = Caller::new(&fixture).await;
     let (grant, limit) = (caller.grant(None).await, limit(1, 3600, 1));

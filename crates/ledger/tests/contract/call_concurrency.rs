@@ -1,4 +1,4 @@
-//! Many calls at once, at two replicas: limits are not overshot, keys are claimed once, and everybody is answered.
+//! Concurrent calls on two replicas: limits are not exceeded, keys are claimed once, and every call gets a result.
 
 use toolgate_gate::ports::ledger::Admission;
 use toolgate_gate::refusal::Code;
@@ -95,7 +95,7 @@ async fn calls_on_many_grants_with_shared_limits_are_all_answered(fixture: &Ledg
             }
         }
     }
-    // In orders that have nothing to do with each other, and the rings are made by whoever comes first.
+    // In unrelated orders, and the first call creates the ring.
     let calls = (0..540).map(|number| another(&leaves[number * 11 % leaves.len()])).collect();
 
     let outcomes = replicas.send(calls).await;

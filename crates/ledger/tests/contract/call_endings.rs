@@ -1,5 +1,5 @@
-//! What ends while calls never stop, at two replicas: from the moment that the end was answered nothing is admitted, and
-//! the end does not wait for the calls to stop.
+//! Revocations under continuous calls, on two replicas: once a revocation is acknowledged nothing is admitted, and it
+//! does not wait for the calls to stop.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -29,8 +29,8 @@ contract!(
 const ROUNDS: usize = 8;
 const CALLS: usize = 64;
 
-/// Sends 64 calls through this grant, with `ending` somewhere among them. Whatever was admitted was written down when the
-/// ending answered, and nothing is admitted after it.
+/// Sends 64 calls through this grant, with `ending` somewhere among them. Every admitted call was recorded when the
+/// ending was acknowledged, and none is admitted after it.
 async fn race<T: Send + 'static>(
     replicas: &Replicas,
     grant: &Grant,
@@ -43,7 +43,7 @@ async fn race<T: Send + 'static>(
     let mut ending = Some(ending);
     let mut ended = None;
     for number in 0..CALLS {
-        // Another place in every round.
+        // Another position in every round.
         if number == round * 7 % CALLS {
             let (ending, observer) = (ending.take().unwrap(), replicas.turn(round + 1).clone());
             ended = Some(tokio::spawn(async move {
@@ -53,7 +53,7 @@ async fn race<T: Send + 'static>(
         }
         let (caller, call, grant) = (replicas.turn(number).clone(), another(&call), grant.clone());
         attempts.spawn(async move {
-            // Half of them look at the grant just before, as one does whose first decision was stale.
+            // Half of them read the grant just before, as after a stale decision.
             let generation = match number % 4 < 2 {
                 true => call.generation,
                 false => {
@@ -132,7 +132,7 @@ async fn the_rotation_of_a_credential_racing_calls_admits_nothing_after_it(fixtu
     }
 }
 
-/// Like [`race`], where a decision that is made anew would be another one.
+/// Like [`race`], for cases in which a new decision would differ.
 async fn race_with_old_decisions<T: Send + 'static>(
     replicas: &Replicas,
     grant: &Grant,

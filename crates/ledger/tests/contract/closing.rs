@@ -47,7 +47,7 @@ async fn close(caller: &Caller) -> u64 {
     caller.tenant.ledger.close_calls(caller.tenant.now()).await.unwrap()
 }
 
-/// Past the first close after opening, which on SQLite takes everything that is running for left over.
+/// After the first close since opening, which on SQLite treats every running call as left over.
 async fn opened(fixture: &LedgerFixture) -> Caller {
     let caller = Caller::new(fixture).await;
     assert_eq!(close(&caller).await, 0);
@@ -80,7 +80,7 @@ async fn a_call_that_was_cut_off_is_shown_and_recorded_as_unknown(fixture: &Ledg
 
     let mut expected = call.invocation.clone();
     expected.status = InvocationStatus::Unknown;
-    let reason = "the gate stopped while the call was under way".to_owned();
+    let reason = "the gate stopped while the call was in flight".to_owned();
     expected.error = Some(InvocationError { code: "OUTCOME_UNKNOWN".to_owned(), reason });
     assert_eq!(caller.record(expected.id).await, Some(expected.clone()));
     let event = caller.tenant.events().await.pop().unwrap();
@@ -156,7 +156,7 @@ async fn replicas_that_close_at_the_same_time_close_each_call_once(fixture: &Led
     caller.tenant.wait(DEADLINE + 1);
 
     let closed = futures_util::future::join_all((0..6).map(|turn| close([&caller, &there][turn % 2]))).await;
-    // What one passed over because another had it at that moment is closed by now, or is by the next.
+    // What one skipped because another had it locked is closed by now, or at the next sweep.
     let rest = close(&caller).await;
 
     assert_eq!(closed.iter().sum::<u64>() + rest, 250);
@@ -179,8 +179,8 @@ async fn calls_settled_while_others_are_closed_keep_their_outcome(fixture: &Ledg
     assert_eq!((u64::try_from(unknown).unwrap(), events.len()), (closed, 100 + unknown));
 }
 
-/// Opens the ledger again with a call running that is not overdue, and answers how many the first and the second close
-/// find, with another call running since before the second.
+/// Reopens the ledger with a running call that is not overdue, and returns how many calls the first and the second
+/// close find, with another call started before the second.
 async fn closed_after_opening(fixture: LedgerFixture) -> (u64, u64) {
     let caller = opened(&fixture).await;
     let grant = caller.grant(None).await;

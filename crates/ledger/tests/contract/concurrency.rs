@@ -1,4 +1,4 @@
-//! Many at once: whatever the order turns out to be, what must hold afterwards holds, and nobody is told to come back.
+//! Concurrent operations: the invariants hold in any order, and no caller is told to retry.
 
 use std::future::Future;
 
@@ -51,8 +51,8 @@ async fn pair(tenant: &TestTenant, credential: &Credential) -> [Grant; 2] {
     [root, child]
 }
 
-/// Runs 64 delegations, half from each grant of the pair, with `ending` somewhere among them. Answers how many were
-/// made, and what the ending answered.
+/// Runs 64 delegations, half from each grant of the pair, with `ending` somewhere among them. Returns how many were
+/// made, and the result of the ending.
 async fn race<T: Send + 'static>(
     replicas: &Replicas,
     sources: &[Grant; 2],
@@ -63,7 +63,7 @@ async fn race<T: Send + 'static>(
     let mut ending = Some(ending);
     let mut ended = None;
     for number in 0..DELEGATIONS {
-        // Another place in every round.
+        // Another position in every round.
         if number == round * 3 % DELEGATIONS {
             ended = ending.take().map(tokio::spawn);
         }
@@ -242,7 +242,7 @@ async fn a_key_retired_while_material_is_stored_wraps_nothing(fixture: &LedgerFi
     let vault = replicas.here().vault().await;
     for round in 0..ROUNDS {
         let key = format!("key-{round}");
-        // Known beforehand, so that the first to store something does not make the others wait.
+        // Registered in advance, so that the first writer does not make the others wait.
         replicas.here().ledger.register_key(&MasterKeyId(key.clone())).await.unwrap();
         let mut attempts = JoinSet::new();
         for number in 0..8 {

@@ -1,4 +1,4 @@
-//! Consent: what a call rests on is taken with its admission, once and for this call, and not at all where the call is not
+//! Consent: approvals are consumed with the admission, once and for this call, and not at all if the call is not
 //! admitted.
 
 use serde_json::json;
@@ -33,7 +33,7 @@ contract!(
     calls_that_need_nobody_are_admitted_beside_one_that_is_refused,
 );
 
-/// An answer that says yes.
+/// A granted approval.
 async fn approved(tenant: &TestTenant) -> Approval {
     let asked = ask(tenant, question(tenant)).await;
     approve(tenant, &asked, "alice").await.unwrap()
@@ -43,7 +43,7 @@ async fn call_by_answer(caller: &Caller, grant: &Grant, answer: &Approval) -> Ad
     by_answer(caller.call(grant).await, answer)
 }
 
-/// How often the standing approvals of a tenant were used, as the log tells it.
+/// The numbers of uses of a tenant's standing approvals, from the log.
 async fn uses(tenant: &TestTenant) -> Vec<u64> {
     let events = tenant.events_of("standing_approval.used").await;
     events.iter().map(|event| event["data"]["used"].as_u64().unwrap()).collect()
@@ -56,7 +56,7 @@ async fn an_answer_lets_one_call_pass(fixture: &LedgerFixture) {
     assert_eq!(caller.send(call_by_answer(&caller, &grant, &answer).await).await, Admission::Admitted);
     let again = caller.send(call_by_answer(&caller, &grant, &answer).await).await;
     let refusal = refusal_of(again, Code::ApprovalRequired);
-    assert!(refusal.reason().contains("another call was made by it"), "{refusal}");
+    assert!(refusal.reason().contains("another call has used it"), "{refusal}");
     assert_eq!(caller.records().await.len(), 1);
 }
 
@@ -179,7 +179,7 @@ async fn a_standing_approval_that_was_taken_back_lets_nothing_pass_at_any_replic
     for turn in 0..2 {
         let outcome = replicas.turn(turn).send(by_standing(another(&call), &[&made])).await;
         let refusal = refusal_of(outcome, Code::ApprovalRequired);
-        assert!(refusal.reason().contains("taken back") && refusal.reason().ends_with("call again"), "{refusal}");
+        assert!(refusal.reason().contains("revoked") && refusal.reason().ends_with("call again"), "{refusal}");
     }
     assert_eq!(standing_now(&here.tenant, &made).await.used, 2);
 }
@@ -224,7 +224,7 @@ async fn a_standing_approval_lets_no_other_action_pass(fixture: &LedgerFixture) 
     };
     let asked = ask(&caller.tenant, Approval { action: Some(action("one")), ..question(&caller.tenant) }).await;
     let given = everywhere(&caller.tenant, &asked);
-    // What is asked for is not what counts: it is for the action that was shown.
+    // The request does not matter: it is for the action that was shown.
     let wished = StandingApproval { action: Some(action("two")), ..given.clone() };
     say(&caller.tenant, always(&caller.tenant, &asked, wished)).await.unwrap();
     let call = by_standing(caller.call(&grant).await, &[&given]);

@@ -1,5 +1,5 @@
-//! How much agents have called and spent: told as of now, and compared by the admission, so that calls which were judged
-//! at the same time cannot overshoot together.
+//! What agents have called and spent: current, and compared by the admission, so that concurrently decided calls cannot
+//! exceed a limit together.
 
 use std::collections::BTreeSet;
 
@@ -32,14 +32,14 @@ contract!(
     without_rules_about_counts_nothing_is_written,
 );
 
-/// A caller whose tenant has policies: only then counts are compared.
+/// A caller whose tenant has policies: only then are counts compared.
 async fn judged(fixture: &LedgerFixture) -> Replicas {
     let replicas = Replicas::of(fixture).await;
     apply(&replicas.here().tenant, "forbid (principal, action, resource) when { context.calls.today > 3 };").await;
     replicas
 }
 
-/// How much the agent of this grant has called and spent, as it is read for policies.
+/// What the agent of this grant has called and spent, as policies read it.
 async fn counts(caller: &Caller, grant: &Grant, run: Option<&str>) -> Counts {
     let run = run.map(|run| RunId::parse(run).unwrap());
     let query = HistoryQuery {
@@ -156,12 +156,12 @@ async fn a_call_that_was_judged_by_other_counts_is_stale_and_keeps_nothing(fixtu
         assert_eq!(replica.send(late).await, Admission::Stale);
     }
     assert_eq!(counts(caller, &grant, None).await, today(1, 5));
-    // Neither the key nor the place in the rate is taken.
+    // Neither the key nor the slot in the rate is taken.
     let again = Admit { counts: Some(today(1, 5)), ..keyed(another(&judged), "key-1", "digest") };
     assert_eq!(caller.send(again).await, Admission::Admitted);
 }
 
-/// Judges and sends until it is admitted, or as many calls as allowed were made.
+/// Decides and sends until the call is admitted, or the allowed number of calls was made.
 async fn until_decided(caller: Caller, grant: Grant, run: Option<&'static str>, allowed: u64) -> bool {
     loop {
         let seen = counts(&caller, &grant, run).await;

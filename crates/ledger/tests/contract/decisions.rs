@@ -1,4 +1,4 @@
-//! What guardians said stands in the log in the transaction of what it was said about, and before it.
+//! Guardian decisions are recorded in the transaction of what they are about, and before it.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ async fn what_was_said_about_a_call_that_is_not_admitted_is_not_written_by_the_a
     assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
     let before = caller.tenant.events().await.len();
 
-    // Whoever refuses it afterwards writes it down with the refusal.
+    // A later refusal records it.
     let full = caller.send(another(&call)).await;
     refusal_of(full, toolgate_gate::refusal::Code::GrantRateLimited);
     let mut stale = another(&call);

@@ -1,4 +1,4 @@
-//! Delegation: the six rules of RFC-0014 §5.1, and what a delegated grant can do.
+//! Delegation: the six rules of RFC-0014 §5.1, and the authority of a delegated grant.
 
 use serde_json::json;
 use toolgate_gate::ports::ledger::DelegateGrant;
@@ -236,7 +236,7 @@ async fn the_limits_of_the_whole_lineage_count_not_only_those_of_the_source(fixt
         grant.authority.context = intent("intent_1");
     })
     .await;
-    // States no limit of its own: what it has, it has from the root.
+    // Sets no limit of its own: it inherits that of the root.
     let middle = tenant.delegate(&root, "worker").await.unwrap();
     assert_eq!(middle.authority.constraints, Constraints::default());
 

@@ -1,4 +1,4 @@
-//! Refused calls that are counted, and the one event that tells of them.
+//! Refused calls that are counted, and the one event that records them.
 
 use serde_json::json;
 use toolgate_gate::ports::ledger::DenialCount;

@@ -1,4 +1,4 @@
-//! Detached calls: stored once, run by one process at a time, waiting without a process, made once, and bounded.
+//! Detached calls: stored once, run by one process at a time, waiting without a process, made once, and limited.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ contract!(
 const SILENCE: u64 = 31;
 const LIMITS: DetachedLimits = DetachedLimits { calls: 3, bytes: 1024 };
 
-/// What stores a call of the caller's.
+/// The command that stores a call of the caller.
 fn storing(caller: &Caller, process: ProcessId, key: Option<&str>) -> DetachCall {
     let tenant = &caller.tenant;
     DetachCall {
@@ -76,7 +76,7 @@ async fn stored(caller: &Caller, process: ProcessId) -> InvocationId {
     id
 }
 
-/// What this process can claim, leaving out what it runs.
+/// The calls that this process can claim besides those that it runs.
 async fn claimed(caller: &Caller, process: ProcessId, running: &[InvocationId]) -> Vec<InvocationId> {
     let command = ClaimDetached { process, now: caller.tenant.now(), limit: 10, running: running.to_vec() };
     let claimed = caller.tenant.ledger.claim_detached(command).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_call_is_stored_with_its_event_and_claimed_by_its_process(fixture: &Le
     assert_eq!((&event["type"], &event["data"]["invocation_id"]), (&json!("call.detached"), &json!(id)));
     let call = caller.tenant.ledger.detached_call(&caller.tenant.id, id).await.unwrap().unwrap();
     assert!(call.outcome.is_none());
-    // What it gives up, because the ledger or the key provider was away, is its own again.
+    // A call that it releases, because the ledger or the key provider was unavailable, can be claimed by it again.
     caller.tenant.ledger.release_detached(&caller.tenant.id, id, own).await.unwrap();
     assert_eq!(claimed(&caller, own, &[]).await, [id]);
 }
@@ -134,7 +134,7 @@ async fn a_call_whose_process_died_is_claimed_by_another_and_then_not_made_by_th
 
     assert_eq!(claimed(&caller, alive, &[]).await, [id]);
 
-    // The first was only slow. It neither makes the call nor records a refusal of it.
+    // The first process was only slow. It neither makes the call nor records a refusal of it.
     let Admission::Refused(refusal) = caller.send(admission(&caller, &grant, id, dead).await).await else {
         panic!("admitted by a process that has lost it");
     };

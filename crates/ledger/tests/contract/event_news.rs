@@ -1,4 +1,4 @@
-//! What streams are woken by: how long the followed logs are, and what was added since the last look.
+//! New events for streams: the sizes of the followed logs, and the events since the last poll.
 
 use toolgate_gate::ports::ledger::{EventHeading, LogNews};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
@@ -39,7 +39,7 @@ async fn a_first_look_and_a_long_absence_tell_only_that_there_is_something(fixtu
     tenant.integrate().await;
     let news = |size| LogNews { tenant: tenant.id.clone(), size, headings: None };
     assert_eq!(look(&tenant, None).await, [news(3)]);
-    // More than there are: another ledger than the one that was looked at.
+    // More than there are: another ledger than the polled one.
     assert_eq!(look(&tenant, Some(9)).await, [news(3)]);
     for number in 0..2049 {
         tenant.agent(&format!("agent-{number}")).await;

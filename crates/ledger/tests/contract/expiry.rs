@@ -1,4 +1,4 @@
-//! What happens by the clock: expiry is announced once, even if nobody calls.
+//! Work by the clock: an expiry is recorded once, even without calls.
 
 use futures_util::future::try_join_all;
 use serde_json::json;
@@ -153,7 +153,7 @@ async fn two_replicas_announce_each_expiry_once(fixture: &LedgerFixture) {
 
     let (here, elsewhere) = tokio::join!(announce(&tenant), announce(&there));
 
-    // Either may have passed over what the other was holding; nothing is left, and nothing was announced twice.
+    // Either may have skipped what the other had locked; nothing is left, and nothing was recorded twice.
     assert_eq!(here + elsewhere + announce(&tenant).await, 64);
     assert_eq!(tenant.events_of("grant.expired").await.len(), 64);
 }

@@ -1,5 +1,5 @@
-//! Freshness: whatever changes, the next read that wants the newest tells it, at every replica; and a read that may be
-//! some moments old is never older than that.
+//! Freshness: after any change, the next read of the newest state includes it, on every replica; a recent read is at
+//! most moments old.
 
 use toolgate_gate::ports::ledger::{ApplyService, Freshness, NewExpiry, RemoveService, RevokeKey, RotateCredential};
 use toolgate_model::credential::{Credential, ServiceName};
@@ -20,14 +20,14 @@ contract!(
     another_tenant_is_never_told,
 );
 
-/// What the reads of the path tell, in short.
+/// A summary of the reads of the pipeline.
 #[derive(Debug, Clone, PartialEq)]
 struct View {
     /// The grants of the agent, each with its standing and the version of its credential.
     held: Vec<(GrantId, GrantStatus, u32)>,
-    /// The revision of the registry and how many versions are in it.
+    /// The revision of the registry and its number of versions.
     registry: (u64, usize),
-    /// Whether the key is one that stands.
+    /// Whether the key is valid.
     key: bool,
     /// The version of the material.
     sealed: Option<u32>,
@@ -39,7 +39,7 @@ struct World {
     agent: PrincipalId,
     key: String,
     credential: Credential,
-    /// Whether nothing is ever told that is older than the last change.
+    /// Whether no read is ever older than the last change.
     always_newest: bool,
 }
 
@@ -76,9 +76,9 @@ impl World {
         }
     }
 
-    /// Asserts that this is told everywhere after a change that was made here.
+    /// Asserts that all replicas see this after a change that was made here.
     async fn assert_told(&self, expected: &View) {
-        // Whoever made the change knows of it at once, however old an answer may be.
+        // The replica that made the change sees it at once, even with recent reads.
         assert_eq!(self.view(&self.here, Freshness::Recent).await, *expected, "recent, here");
         for at in [&self.here, &self.there] {
             assert_eq!(self.view(at, Freshness::Newest).await, *expected);
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    /// Asserts that a change made elsewhere is told within a second even where an answer may be some moments old.
+    /// Asserts that a change made elsewhere is seen within a second even with recent reads.
     async fn assert_told_soon(&self, expected: &View) {
         self.here.wait(1);
         assert_eq!(self.view(&self.there, Freshness::Recent).await, *expected, "a second later");
@@ -140,7 +140,7 @@ async fn the_newest_tells_every_change_of_a_credential(fixture: &LedgerFixture) 
     world.assert_told(&view).await;
 
     for version in [2, 3, 4, 5] {
-        // By a person, and by itself.
+        // By a person, and by renewal.
         let end = if version % 2 == 0 { NewExpiry::Later } else { NewExpiry::Same };
         let rotation = RotateCredential { end, ..tenant.rotation(&world.credential) };
         let before = tenant.ledger.generation();
@@ -213,7 +213,7 @@ async fn what_did_not_change_is_told_again(fixture: &LedgerFixture) {
     let grant = tenant.store_grant(tenant.new_grant(&world.credential, &world.agent)).await.unwrap();
     view.held = vec![(grant.id, GrantStatus::Active, 1)];
     world.assert_told(&view).await;
-    // Changes that concern nobody here, of which every remembered answer is thrown away or not.
+    // Unrelated changes, which invalidate cached reads or not.
     let other = fixture.tenant().await;
     other.grant("billing").await;
     tenant.agent("newcomer").await;

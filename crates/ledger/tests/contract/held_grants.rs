@@ -1,4 +1,4 @@
-//! Holdings: what an agent has in hand, with all that a call through it needs.
+//! Held grants: what an agent holds, with everything that a call needs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A ledger only goes on: a log that is behind a head which was signed before, or is another one, is noticed.
+//! A ledger only grows: a log that is behind a signed head, or is another log, is detected.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ async fn a_ledger_that_goes_back_while_it_is_used_refuses_everything(fixture: &L
     ];
     assert_eq!(refused, [Err(Code::LedgerRolledBack); 5]);
 
-    // Also once the newest is back: nobody knows what was decided meanwhile.
+    // Also once the newest is restored: it is unknown what was decided in the meantime.
     put_back(fixture, &newest).await;
     assert_eq!(ledger.watch_heads().await.unwrap_err().code(), Code::LedgerRolledBack);
     assert_eq!(fixture.replica().await.compare_heads(&known).await.unwrap(), []);

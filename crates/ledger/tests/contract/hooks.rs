@@ -1,5 +1,4 @@
-//! Tool hooks: the pair that every call leaves in the log, what is told of those that were not made, and how all of it is
-//! found again.
+//! Tool hooks: the pair of events of every call, the events of calls that were not made, and how they are found.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,7 +51,7 @@ async fn returns(caller: &Caller) -> Vec<Value> {
     events.iter().map(shown).filter(|event| event["type"] == "agent.toolReturned").collect()
 }
 
-/// The types and the calls of the events that fit.
+/// The types and the calls of the matching events.
 async fn found(caller: &Caller, filter: EventFilter) -> BTreeSet<(String, String)> {
     caller.tenant.integrate().await;
     let page = PageRequest::first(PageRequest::LIMIT);
@@ -148,7 +147,7 @@ async fn a_call_for_nobody_in_particular_is_the_systems(fixture: &LedgerFixture)
     assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
     let called = caller.tenant.events().await.pop().unwrap();
     assert_eq!((&called["data"]["agentId"], &called["data"]["principal"]), (&json!("core.system"), &json!("billing")));
-    // Cut off, it is told by whoever finds the record, and not by whoever made it.
+    // A cut-off call is recorded by the process that closes it, not by the one that made it.
     caller.tenant.wait(DEADLINE + 1);
     caller.tenant.ledger.close_calls(caller.tenant.now()).await.unwrap();
     let returned = returns(&caller).await.pop().unwrap();
@@ -192,7 +191,7 @@ async fn a_call_that_was_cut_off_returns_an_error_without_a_duration(fixture: &L
     let [returned] = all.as_slice() else { panic!("one return: {all:?}") };
     let payload = json!({
         "agentId": "billing", "toolName": "stripe.charges.create", "callId": call.invocation.id, "status": "error",
-        "error": {"code": "OUTCOME_UNKNOWN", "message": "the gate stopped while the call was under way"},
+        "error": {"code": "OUTCOME_UNKNOWN", "message": "the gate stopped while the call was in flight"},
     });
     assert_eq!((&returned["payload"], &returned["runId"]), (&payload, &json!("run-1")));
     assert_eq!(returned["causationId"], json!(EventId::of_call(call.invocation.id)));

@@ -1,4 +1,4 @@
-//! Idempotency: a call that its caller names is made once, and whoever sends it again gets the same answer.
+//! Idempotency: a call with an idempotency key is made once, and repetitions get the same result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -185,7 +185,7 @@ async fn a_key_is_its_agents_own(fixture: &LedgerFixture) {
     begin(&caller, &grant).await;
     let call = keyed(&other, &grant_of_other, "another request").await;
     assert_eq!(caller.send(call).await, Admission::Admitted);
-    // Whose call it is counts, not who sends it.
+    // The agent of the call counts, not its sender.
     let mut sent_for_it = keyed(&other, &grant_of_other, "d1").await;
     sent_for_it.invocation.agent = principal("billing");
     refusal_of(caller.send(sent_for_it).await, Code::IdempotencyInProgress);
@@ -239,7 +239,7 @@ async fn a_key_that_was_forgotten_belongs_to_its_next_call(fixture: &LedgerFixtu
     let next_of_other = caller.call_keyed(&grant, "order-2", "d1").await;
     assert_eq!(caller.send(next_of_other).await, Admission::Admitted);
 
-    // Settled a day late: neither the answer nor the release is for those who have the keys now.
+    // Settled a day late: neither the result nor the release applies to the present holders of the keys.
     caller.settle(&first, "of the first").await;
     let settle = Settle { never_sent: true, ..caller.settlement(&never_sent, "") };
     fixture.ledger().settle(Arc::new(settle)).await.unwrap();

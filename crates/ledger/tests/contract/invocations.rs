@@ -1,4 +1,4 @@
-//! The records of calls: all that is kept reads back, and each filter finds what it names.
+//! Invocation records: everything stored can be read back, and each filter finds what it names.
 
 use std::time::Duration;
 
@@ -170,7 +170,7 @@ async fn records_are_found_by_the_owner_of_the_vault(fixture: &LedgerFixture) {
     let and_more = InvocationFilter { grant: Some(below.id), ..filter.clone() };
     assert_eq!(find(&caller, and_more).await, [expected[1].id]);
 
-    // What ended keeps its history.
+    // Ended objects keep their history.
     caller.tenant.revoke_credential(own.credential).await.unwrap();
     assert_eq!(find(&caller, filter).await.len(), 2);
 }
@@ -204,7 +204,7 @@ async fn pages_miss_nothing_and_repeat_nothing(fixture: &LedgerFixture) {
     loop {
         let read = caller.tenant.ledger.invocations(&caller.tenant.id, filter.clone(), page).await.unwrap();
         found.extend(read.items.iter().map(|record| record.id));
-        // What comes meanwhile is newer than all that is still to be read.
+        // New calls are newer than everything that is still to be read.
         store(&caller, caller.invocation(&grant)).await;
         let Some(next) = read.next else { break };
         page = PageRequest { after: Some(next), limit: 3 };

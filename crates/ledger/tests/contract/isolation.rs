@@ -1,4 +1,4 @@
-//! The wall between tenants: what belongs to another tenant is answered exactly like what does not exist.
+//! Isolation of tenants: an object of another tenant is reported exactly like one that does not exist.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,6 @@ contract!(
     grants_of_another_tenant_are_not_in_reach_of_a_filter,
 );
 
-/// One of each.
 struct Things {
     agent: PrincipalId,
     key: KeyId,
@@ -44,7 +43,7 @@ impl Things {
         Self { agent: principal("stranger"), key: KeyId::new(tenant.now(), [3; 10]), credential, grant }
     }
 
-    /// The text with the ids of these things taken out, so that only what is said remains.
+    /// The text without the ids of these objects, so that only the message remains.
     fn anonymous(&self, text: &str) -> String {
         let ids = [
             self.agent.to_string(),
@@ -61,7 +60,7 @@ impl Things {
     }
 }
 
-/// What every operation that takes an id answers to a caller of this tenant.
+/// The results of every operation that takes an id, for a caller of this tenant.
 async fn answers(caller: &TestTenant, things: &Things) -> Vec<(&'static str, String)> {
     let (ledger, id) = (&caller.ledger, &caller.id);
     let (credential, grant) = (&things.credential, &things.grant);

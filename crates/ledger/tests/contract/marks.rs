@@ -1,4 +1,4 @@
-//! What calls leave on their conversations: told as of now, to nobody else.
+//! Marks of calls on their conversations: current, and separate.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn marking(mut call: Admit, session: &str, left: &[&str]) -> Admit {
     call
 }
 
-/// What is asked about this conversation of the caller's: all marks.
+/// A query for all marks of this conversation of the caller.
 fn query(caller: &Caller, session: &str) -> HistoryQuery {
     HistoryQuery {
         tenant: caller.tenant.id.clone(),
@@ -126,7 +126,7 @@ async fn marks_that_many_calls_leave_at_once_are_all_there(fixture: &LedgerFixtu
     let caller = replicas.here();
     let call = caller.call(&caller.grant(None).await).await;
     let names: Vec<String> = (0..8).map(|number| format!("label-{number}")).collect();
-    // Forwards and backwards, so that two who took them as they come would wait for each other.
+    // Forwards and backwards, so that two transactions without a lock order would deadlock.
     let calls = many(&call, 96).into_iter().enumerate().map(|(number, call)| {
         let (one, other) = (names[number % 8].as_str(), names[7 - number % 8].as_str());
         marking(call, ["one", "two"][number / 3 % 2], &[one, other, "all"])

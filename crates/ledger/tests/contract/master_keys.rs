@@ -1,4 +1,4 @@
-//! Which master key wraps what, and how one goes out of use.
+//! What each master key wraps, and its retirement.
 
 use std::sync::Arc;
 

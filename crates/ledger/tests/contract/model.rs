@@ -22,7 +22,7 @@ use self::action::{Action, actions};
 use self::terms::samples;
 use self::world::{Outcome, World, pick};
 
-/// How many credentials there are from the beginning; some of them end.
+/// The number of credentials at the beginning; some of them are revoked.
 const CREDENTIALS: usize = 3;
 
 #[test]
@@ -41,7 +41,7 @@ fn agree(cases: u32, open: impl AsyncFn() -> LedgerFixture) {
     let config = Config { cases, max_shrink_iters: 512, failure_persistence: None, ..Config::default() };
     let result = TestRunner::new(config).run(&actions(), |actions| {
         runtime.block_on(async {
-            // A tenant of its own for every sequence: cheaper than a ledger, and as good as one.
+            // A new tenant for every sequence: cheaper than a new ledger, and equivalent.
             let mut game = Game::begin(fixture.tenant().await).await;
             for (step, action) in actions.iter().enumerate() {
                 game.play(action).await.map_err(|error| describe(error, step, action))?;
@@ -91,7 +91,7 @@ impl Game {
         self.compare().await
     }
 
-    /// Does it, and answers in the model's words.
+    /// Runs it, and returns the outcome in the model's terms.
     async fn play_on_the_ledger(&mut self, action: &Action) -> Result<Outcome, TestCaseError> {
         let tenant = self.tenant.clone();
         Ok(match action {
@@ -148,7 +148,7 @@ impl Game {
         said(outcome.map(|grant| self.grants.push(grant.id)))
     }
 
-    /// Every grant stands where the model says, and is within everything above it.
+    /// Every grant has the status of the model, and is within all its ancestors.
     async fn compare(&self) -> Result<(), TestCaseError> {
         let now = self.tenant.now();
         let lineages = self.lineages().await?;
@@ -186,7 +186,7 @@ impl Game {
         self.compare_events().await
     }
 
-    /// The log tells the same story as the model, each transition once.
+    /// The log matches the model, each transition once.
     async fn compare_events(&self) -> Result<(), TestCaseError> {
         let mut told: BTreeMap<String, usize> = BTreeMap::new();
         for event in self.tenant.events().await {
@@ -206,7 +206,7 @@ impl Game {
     }
 }
 
-/// What a grant can do in effect is within what the one above it can do in effect.
+/// The effective authority of a grant is within that of its parent.
 fn assert_narrower(grant: &Lineage, above: &Lineage) -> Result<(), TestCaseError> {
     let (own, above) = (grant.effective(), above.effective());
     prop_assert!(own.scopes.beyond(&above.scopes).is_empty(), "scopes widen");

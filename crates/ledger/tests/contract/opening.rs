@@ -1,4 +1,4 @@
-//! Opening a ledger: what was stored is there again, and what this program does not understand is left alone.
+//! Opening a ledger: stored data is there again, and what this program does not understand is left alone.
 
 use toolgate_ledger::{PostgresEngine, SqliteEngine, postgres, sqlite};
 use toolgate_model::grant::GrantStatus;

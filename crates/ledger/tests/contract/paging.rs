@@ -1,4 +1,4 @@
-//! Lists, a page at a time: nothing is missed, nothing comes twice, whatever is added meanwhile.
+//! Paged lists: nothing is missed and nothing appears twice, whatever is added in the meantime.
 
 use std::fmt::Debug;
 
@@ -34,7 +34,7 @@ async fn read_all<T: Debug>(
     all
 }
 
-/// Asserts that these come in order, each once, and that all of the expected are among them.
+/// Asserts that these are in order, each once, and include all of the expected ones.
 fn assert_complete<T: Ord + Debug>(found: &[T], expected: &[T]) {
     assert!(found.windows(2).all(|pair| pair[0] < pair[1]), "in order, each once: {found:?}");
     for one in expected {
@@ -146,7 +146,7 @@ async fn events_are_paged(fixture: &LedgerFixture) {
         }
     });
     let found: Vec<_> = found.await.into_iter().map(|event| event.sequence).collect();
-    // Later events only ever come behind: nine agents in all, the administrator included.
+    // Later events only come after: nine agents in total, including the administrator.
     assert_eq!(found.len(), 9);
     assert_complete(&found, &[1, 3, 4, 5, 6, 7]);
 }

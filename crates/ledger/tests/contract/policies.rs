@@ -1,5 +1,5 @@
-//! Policies: what is applied is active at once and everywhere, every version stays, and no call is admitted that others
-//! have judged.
+//! Policies: applied ones are active at once on every replica, every version is kept, and no call is admitted on the
+//! decision of another version.
 
 use std::sync::Arc;
 
@@ -273,7 +273,7 @@ async fn a_call_that_nothing_has_judged_is_stale_once_there_are_policies(fixture
     let grant = caller.grant(None).await;
     let unjudged = caller.call(&grant).await;
     assert_eq!(unjudged.policies, 0);
-    // What an admission holds, so that nothing is applied between its look and its end.
+    // The lock of an admission, so that nothing is applied between its read and its end.
     let sql = format!("SELECT COUNT(*) FROM registries WHERE tenant = '{}'", caller.tenant.id);
     assert_eq!(number(fixture, &sql).await, 1);
 

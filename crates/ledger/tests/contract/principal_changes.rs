@@ -1,4 +1,5 @@
-//! Changes of principals: each is one transaction, counted, recorded and seen at once; and what an allowlist names in vain.
+//! Changes of principals: each is one transaction, counted, recorded and visible at once; and unknown tools in an
+//! allowlist.
 
 use futures_util::future::join;
 use serde_json::{Value, json};
@@ -57,7 +58,6 @@ fn renamed(name: &str) -> PrincipalChanges {
     PrincipalChanges { name: Some(Some(Line::parse(name).unwrap())), ..PrincipalChanges::default() }
 }
 
-/// All of it.
 fn everything() -> PrincipalChanges {
     PrincipalChanges {
         name: Some(Some(Line::parse("Billing").unwrap())),
@@ -67,6 +67,7 @@ fn everything() -> PrincipalChanges {
         tool_allowlist: Some(Some([tool("openwop:http.fetch")].into())),
         labels: Some([Label::parse("team:payments").unwrap(), Label::parse("trusted").unwrap()].into()),
         detach_calls: Some(true),
+        progressive_discovery: Some(true),
     }
 }
 
@@ -88,7 +89,10 @@ async fn a_change_is_stored_counted_and_recorded(fixture: &LedgerFixture) {
     assert_eq!((&event["actor"], &event["timestamp"]), (&json!(tenant.administrator), &json!(tenant.now())));
     let data = json!({
         "agent_id": "billing", "revision": 2, "permissions": ["tools.delegate"], "scopes": ["http:fetch", "tools:*"],
-        "changed": ["name", "scopes", "permissions", "rate_limits", "tool_allowlist", "labels", "detach_calls"]
+        "changed": [
+            "name", "scopes", "permissions", "rate_limits", "tool_allowlist", "labels", "detach_calls",
+            "progressive_discovery"
+        ]
     });
     assert_eq!(event["data"], data);
 }

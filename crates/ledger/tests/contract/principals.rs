@@ -34,7 +34,7 @@ contract!(
     the_last_use_of_a_key_only_moves_forward_and_is_no_event,
 );
 
-/// Whom the key of this text identifies.
+/// The principal that this key identifies.
 async fn identified(tenant: &TestTenant, text: &str) -> Option<(Principal, KeyRecord)> {
     let found = tenant.ledger.identify(&digest_of(text), tenant.now(), Freshness::Newest).await.unwrap()?;
     Some((Principal::clone(&found.0), found.1.clone()))

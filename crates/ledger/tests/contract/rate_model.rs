@@ -14,16 +14,15 @@ use super::support::detail;
 
 const HOUR: i64 = 3_600_000;
 
-/// One step.
 #[derive(Debug, Clone)]
 enum Step {
-    /// So many calls at once through the grant of this number, or the last one.
+    /// This many concurrent calls through the grant with this number, or the last one.
     Call { grant: usize, count: usize },
     /// The clock moves by so many milliseconds, back where negative.
     Move(i64),
 }
 
-/// The limits of one to three grants, each below the one before it, and what happens.
+/// The limits of one to three grants, each delegated from the previous one, and the steps.
 type Story = (Vec<Option<u64>>, Vec<Step>);
 
 fn stories(back: bool) -> impl Strategy<Value = Story> {
@@ -80,7 +79,7 @@ struct Game {
     caller: Caller,
     grants: Vec<Grant>,
     limits: Vec<Option<u64>>,
-    /// When calls went through each grant, its own and those of all below it.
+    /// The times of calls through each grant and its descendants.
     times: Vec<Vec<i64>>,
 }
 
@@ -131,7 +130,7 @@ impl Game {
         Admit { lineage: lineage.collect(), usable_until: None, ..self.caller.call(&self.grants[grant]).await }
     }
 
-    /// How many more calls every grant from this one up has room for.
+    /// The remaining capacity of this grant and all its ancestors.
     fn room(&self, grant: usize, now: i64) -> usize {
         let limited = self.limits.iter().zip(&self.times).take(grant + 1);
         let room = limited.filter_map(|(limit, times)| {
@@ -141,7 +140,7 @@ impl Game {
         room.min().unwrap_or(usize::MAX)
     }
 
-    /// After how many seconds there is room for one; nothing where there never is.
+    /// The seconds until there is capacity for one; null if there never is.
     fn wait(&self, grant: usize, now: i64) -> Value {
         if self.limits.iter().take(grant + 1).any(|limit| *limit == Some(0)) {
             return Value::Null;

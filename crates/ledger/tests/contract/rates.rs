@@ -42,7 +42,7 @@ async fn admitted(caller: &Caller, grant: &Grant, times: usize) {
     }
 }
 
-/// How many of so many calls at the same moment are admitted; the others are refused for the rate.
+/// How many of these concurrent calls are admitted; the others are refused for the rate.
 async fn admitted_at_once(caller: &Caller, grant: &Grant, calls: usize) -> usize {
     let attempts = futures_util::future::join_all((0..calls).map(|_| caller.admit(grant))).await;
     let (admitted, refused): (Vec<_>, Vec<_>) =
@@ -85,7 +85,7 @@ async fn the_hour_slides_with_every_call(fixture: &LedgerFixture) {
         admitted(&caller, &grant, 1).await;
         caller.tenant.wait(HOUR / 3);
     }
-    // Every third of an hour one call grows old, and there is room for one.
+    // Every third of an hour one call expires, and there is capacity for one.
     for _ in 0..4 {
         admitted(&caller, &grant, 1).await;
         limited(&caller, &grant).await;
@@ -162,7 +162,7 @@ async fn a_call_that_one_grant_refuses_takes_no_place_in_any(fixture: &LedgerFix
     admitted(&caller, &root, 4).await;
     limited(&caller, &root).await;
 
-    // And the other way round: the leaf has room again, the root has not.
+    // And the other way round: the leaf has capacity again, the root has not.
     caller.tenant.wait(HOUR);
     admitted(&caller, &root, 5).await;
     for _ in 0..5 {
@@ -217,7 +217,7 @@ async fn the_time_to_wait_is_that_of_the_grant_that_takes_longest(fixture: &Ledg
 
     let refusal = limited(&caller, &leaf).await;
 
-    // The root has room ten minutes earlier, which is of no use.
+    // The root has capacity ten minutes earlier, which does not help.
     assert_eq!(detail(&refusal, "retry_after_seconds"), json!(3600));
     assert_eq!(detail(&refusal, "grant_id"), json!(leaf.id));
     caller.tenant.wait(3000);
@@ -248,7 +248,7 @@ async fn large_limits_are_no_trouble(fixture: &LedgerFixture) {
         let grant = caller.grant(limit).await;
         assert_eq!(admitted_at_once(&caller, &grant, 5).await, 5);
     }
-    // Larger than a grant can be stored with, should one ever come from elsewhere.
+    // Larger than a stored grant can have.
     let grant = caller.grant(None).await;
     for limit in [u64::MAX, u64::MAX - 1] {
         let call = caller.call(&grant).await;
@@ -263,7 +263,7 @@ async fn a_ring_that_is_full_goes_on_at_its_beginning(fixture: &LedgerFixture) {
     assert_eq!(admitted_at_once(&caller, &grant, 60).await, 60);
     caller.tenant.wait(HOUR / 2);
     assert_eq!(admitted_at_once(&caller, &grant, 130).await, 40);
-    // Many at once, over the end of the ring, again and again.
+    // Concurrently, across the end of the ring, repeatedly.
     for expected in [60, 40, 60, 40] {
         caller.tenant.wait(HOUR / 2);
         assert_eq!(admitted_at_once(&caller, &grant, 130).await, expected);
@@ -290,7 +290,7 @@ async fn assert_remembered(fixture: LedgerFixture) {
     let id = tenant.id.clone();
     drop(tenant);
 
-    // The clock of the fixture stands at its beginning again, which is where the calls were made.
+    // The clock of the fixture is back at its start, which is when the calls were made.
     let again = LedgerFixture::open(fixture.close()).await;
 
     let caller = Caller { tenant: TestTenant::existing(&again, id), agent, key };
@@ -318,7 +318,7 @@ async fn the_ring_of_an_expired_grant_is_deleted_some_places_at_a_time(fixture: 
     run(fixture, &format!("UPDATE grants SET expires_at = {} WHERE id = '{}'", now.as_millis(), grant.id)).await;
     let places = "SELECT COUNT(*) FROM rate_places";
 
-    // The transaction that ends the grant leaves its ring to others, which come after calls.
+    // The transaction that ends the grant leaves the deletion of its ring to later ones.
     fixture.ledger().announce_expired(now).await.unwrap();
     assert_eq!(number(fixture, places).await, 5001);
 

@@ -1,4 +1,4 @@
-//! Revisions: what was decided about an agent as it was is not admitted for the agent as it is.
+//! Revisions: a decision about an earlier state of an agent is not admitted.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ async fn change(tenant: &TestTenant, id: &PrincipalId, changes: PrincipalChanges
     tenant.ledger.update_principal(command).await.unwrap();
 }
 
-/// Asserts that the decision does not stand any more, that one on the state of now does, and that only that one is told.
+/// Asserts that the decision is stale, that one on the present state is not, and that only that one is recorded.
 async fn assert_looked_at_again(caller: &Caller, grant: &Grant, before: &Admit) {
     let told = caller.tenant.events_of("agent.toolCalled").await.len();
     assert_eq!(caller.send(another(before)).await, Admission::Stale);
@@ -101,7 +101,7 @@ async fn a_change_of_who_calls_for_the_agent_is_seen_at_the_other_replica(fixtur
 
 async fn a_removed_agent_is_seen_at_the_other_replica(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
-    // The grant stands, and so does the key: only who the call is for is gone.
+    // The grant and the key are valid: only the agent of the call was removed.
     let worker = caller.tenant.agent("worker").await;
     let there = caller.at_replica(fixture).await;
     let mut call = there.call(&caller.grant(None).await).await;

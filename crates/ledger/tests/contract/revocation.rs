@@ -1,4 +1,4 @@
-//! Revocation: the whole subtree, at once, for good.
+//! Revocation: the whole subtree, at once, permanently.
 
 use serde_json::json;
 use toolgate_gate::refusal::Code;

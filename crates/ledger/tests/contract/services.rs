@@ -74,7 +74,7 @@ async fn no_two_tools_share_one_full_name(fixture: &LedgerFixture) {
     for (service, tool) in [("x.y", "other"), ("x", "y.z")] {
         ledger.apply_service(with_tool(&tenant, service, tool)).await.unwrap();
     }
-    // What a credential defines by itself is a tool as well.
+    // A tool that a credential defines counts too.
     let vault = tenant.vault().await;
     let of_service = |service: &str| CreateCredential {
         audit: tenant.audit(),
@@ -89,7 +89,7 @@ async fn no_two_tools_share_one_full_name(fixture: &LedgerFixture) {
     refused(&tenant, Code::AlreadyExists, ledger.create_credential(of_service("x.y"))).await;
     ledger.create_credential(of_service("a.b")).await.unwrap();
     refused(&tenant, Code::AlreadyExists, ledger.apply_service(with_tool(&tenant, "a", "b.z"))).await;
-    // Another tenant has names of its own.
+    // Names are separate per tenant.
     let other = fixture.tenant().await;
     other.ledger.apply_service(with_tool(&other, "x.y", "z")).await.unwrap();
 }
@@ -188,7 +188,7 @@ async fn a_replaced_version_keeps_its_beginning_and_its_place(fixture: &LedgerFi
 
 async fn versions_coexist_and_the_last_one_to_come_is_first(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
-    // Not in the order of their names: which one is newest is not to be guessed from them.
+    // Not in the order of their names: the newest must not be guessed from them.
     for version in ["2024-01", "v9", "v10", "beta"] {
         fixture.ledger().apply_service(apply(&tenant, "stripe", version)).await.unwrap();
     }

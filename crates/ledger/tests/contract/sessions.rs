@@ -79,7 +79,7 @@ async fn a_session_that_cannot_be_read_keeps_no_other_from_being_closed(fixture:
     refused(&sound.tenant, Code::SessionNotFound, close(&sound, &session, true)).await;
 }
 
-/// Past the first close after opening, which on SQLite takes every session for left over.
+/// After the first close since opening, which on SQLite treats every session as left over.
 async fn opened(fixture: &LedgerFixture) -> Caller {
     let caller = Caller::new(fixture).await;
     assert_eq!(close_overdue(&caller).await, 0);
@@ -110,7 +110,7 @@ async fn kinds_of_run(caller: &Caller, run: &str) -> Vec<String> {
     events.map(|event| event["type"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What is told of the sessions that were closed: which, and how.
+/// The recorded closings: which session, and how.
 async fn closed(caller: &Caller) -> Vec<(Value, Value)> {
     let events = caller.tenant.events_of("tool.session.closed").await;
     events.into_iter().map(|event| (event["data"]["sessionId"].clone(), event["data"]["outcome"].clone())).collect()
@@ -204,14 +204,14 @@ async fn a_call_is_made_in_a_session_until_its_time_is_over_to_the_millisecond(f
     fixture.clock().advance(Duration::from_millis(LIFETIME * 1000 - 1));
     assert_eq!(caller.send(call(&caller, &grant, &session).await).await, Admission::Admitted);
     fixture.clock().advance(Duration::from_millis(1));
-    // Nobody has closed it yet, and it is over all the same.
+    // It is not closed yet, but has expired.
     assert!(found(&caller, &session).await.is_some());
     refusal_of(caller.send(call(&caller, &grant, &session).await).await, Code::SessionNotFound);
 }
 
 async fn beside_a_call_without_a_session_others_are_made(fixture: &LedgerFixture) {
     let caller = opened(fixture).await;
-    // With room for two: what is refused takes no place.
+    // With capacity for two: a refused call takes no slot.
     let grant = caller.grant(2).await;
     let (open_one, never) = (open(&caller, "run-1").await, new_session(&caller, "run-2"));
     let plain = caller.call(&grant).await;
@@ -303,7 +303,7 @@ async fn replicas_that_close_at_the_same_time_close_each_session_once(fixture: &
     let owner = futures_util::future::join_all(own.iter().step_by(10).map(|session| close(&there, session, true)));
     let clock = futures_util::future::join_all((0..6).map(|turn| close_overdue([&caller, &there][turn % 2])));
     let (owner, clock) = tokio::join!(owner, clock);
-    // What one passed over because another had it at that moment is closed by now, or is by the next.
+    // What one skipped because another had it locked is closed by now, or at the next sweep.
     let rest = close_overdue(&caller).await;
 
     let by_owner = owner.iter().filter(|outcome| outcome.is_ok()).count();
@@ -321,7 +321,7 @@ async fn a_call_that_races_the_end_of_its_session_is_made_before_it_or_not_at_al
     let there = caller.at_replica(fixture).await;
     let grant = caller.grant(None).await;
     for round in 0..8 {
-        // All of them arrive in time; what carries them to the ledger is slow.
+        // All of them arrive in time; the connection to the ledger is slow.
         let mut races = Vec::new();
         for number in 0..24 {
             let session = open(&caller, &format!("run-{round}-{number}")).await;
@@ -351,8 +351,8 @@ async fn a_call_that_races_the_end_of_its_session_is_made_before_it_or_not_at_al
     }
 }
 
-/// Opens the ledger again with a session that is not overdue and a call of it in flight, and answers how many sessions
-/// the first and the second close find, with another one opened before the second.
+/// Reopens the ledger with a session that is not overdue and has a call in flight, and returns how many sessions the
+/// first and the second close find, with another one opened before the second.
 async fn closed_after_opening(fixture: LedgerFixture) -> (u64, u64) {
     let caller = opened(&fixture).await;
     let grant = caller.grant(None).await;

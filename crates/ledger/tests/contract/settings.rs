@@ -1,4 +1,4 @@
-//! What belongs to the ledger itself.
+//! Settings of the ledger itself.
 
 use futures_util::future::try_join_all;
 use toolgate_testkit::ledger_fixture::LedgerFixture;

@@ -1,4 +1,4 @@
-//! Settlement: what became of a call, with its event; and the records of calls that were refused or made elsewhere.
+//! Settlement: the outcome of a call, with its event; and the records of calls that were refused or made elsewhere.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ async fn an_admission_that_was_not_confirmed_is_taken_back_with_the_refusal(fixt
     let unavailable = error("LEDGER_UNAVAILABLE");
     let denial = denial_of(&caller, &call.invocation, unavailable.clone());
 
-    // The gate was told that the ledger is not available, and so carries nothing out.
+    // The gate was told that the ledger is not available, and so executes nothing.
     fixture.ledger().record_denial(denial.clone()).await.unwrap();
 
     let kept = caller.record(call.invocation.id).await.unwrap();
@@ -102,7 +102,7 @@ async fn an_admission_that_was_not_confirmed_is_taken_back_with_the_refusal(fixt
     let again = caller.call_keyed(&grant, "order-1", "digest").await;
     assert_eq!(caller.send(again.clone()).await, Admission::Admitted, "whoever tries again is not told that it runs");
 
-    // What was settled stays so.
+    // A settled call stays settled.
     caller.settle(&again, "{}").await;
     let late = denial_of(&caller, &again.invocation, error("LEDGER_UNAVAILABLE"));
     refused(&caller.tenant, Code::OutcomeUnknown, fixture.ledger().record_denial(late)).await;

@@ -1,4 +1,4 @@
-//! Standing approvals: made by an answer that may cover more than its call, found by agent and tool, and taken back.
+//! Standing approvals: created by a decision that covers more than its call, found by agent and tool, and revoked.
 
 use serde_json::json;
 use toolgate_gate::ports::ledger::{PageRequest, StandingFilter};
@@ -80,7 +80,7 @@ async fn an_answer_that_may_not_cover_later_calls_stands_alone_and_says_so(fixtu
         }
         let ended = say(&tenant, always(&tenant, &asked, everywhere(&tenant, &asked))).await.unwrap();
         assert_eq!((ended.status, ended.standing), (ApprovalStatus::Approved, None));
-        assert!(ended.notice.unwrap().starts_with("this call is approved, and no later one: "));
+        assert!(ended.notice.unwrap().starts_with("only this call is approved: "));
     }
     assert_eq!(listed(&tenant, StandingFilter::default()).await, []);
     assert_eq!(tenant.events_of("standing_approval.created").await.len(), 0);

@@ -1,4 +1,4 @@
-//! What the rules share: refusals that leave no trace, and a look at the rows behind the port.
+//! Shared helpers: refusals without side effects, and direct reads of rows.
 
 use std::future::Future;
 
@@ -11,7 +11,7 @@ pub mod calls;
 pub mod guarding;
 pub mod replicas;
 
-/// Asserts that the attempt is refused with this code and leaves no event; answers the refusal.
+/// Asserts that the attempt is refused with this code and writes no event; returns the refusal.
 pub async fn refused<T>(tenant: &TestTenant, code: Code, attempt: impl Future<Output = Result<T, Refusal>>) -> Refusal {
     let before = tenant.events().await.len();
     let Err(refusal) = attempt.await else { panic!("expected {}, and it was done", code.as_str()) };
@@ -25,7 +25,7 @@ pub fn detail(refusal: &Refusal, name: &str) -> Value {
     refusal.details().find(|(own, _)| *own == name).map_or(Value::Null, |(_, value)| value.clone())
 }
 
-/// The one number that this statement answers, read past the port.
+/// The one number that this statement returns, read directly from the database.
 pub async fn number(fixture: &LedgerFixture, sql: &str) -> i64 {
     if let Some(file) = fixture.home().file() {
         let connection = rusqlite::Connection::open(file).unwrap();

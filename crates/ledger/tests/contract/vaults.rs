@@ -1,4 +1,4 @@
-//! Vaults, and what ends with them.
+//! Vaults, and what is revoked with them.
 
 use serde_json::json;
 use toolgate_gate::ports::ledger::{CreateCredential, CreateVault, Freshness, PageRequest};

@@ -1,27 +1,26 @@
-//! What is executed after a yes, as far as one action can be told from another.
+//! The identity of the action that an approval is for.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::CredentialId;
 
-/// The action that a decision is for: the tool's definition, the credential and the service that is reached with it. A
-/// decision on one action says nothing about another, whatever the two tools are called.
+/// The action that a decision is for: the definition of the tool, the credential and the service. A decision on one
+/// action does not apply to another, whatever the two tools are called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundAction {
-    /// SHA-256 over the definition, the credential and how the service is reached. The arguments are not in it.
+    /// SHA-256 over the definition, the credential and the connection. Does not include the arguments.
     pub digest: String,
-    /// The credential that is used.
     pub credential: CredentialId,
-    /// What people call it.
+    /// The label of the credential.
     pub label: String,
-    /// The method of the request.
+    /// The HTTP method.
     pub method: String,
-    /// The host that it goes to, with its port where that is not the usual one.
+    /// The host of the request, with a non-default port.
     pub host: String,
 }
 
 impl BoundAction {
-    /// For people, as in `POST api.example.com with credential "live key"`.
+    /// For people, for example `POST api.example.com with credential "live key"`.
     pub fn describe(&self) -> String {
         format!("{} {} with credential \"{}\"", self.method, self.host, self.label)
     }

@@ -1,5 +1,4 @@
-//! Decisions: one person's word on an approval, and what becomes of the approval by it. The first end wins; whatever comes
-//! later is told so.
+//! Decisions: one person's vote on an approval, and its effect. The first end wins; later votes are told so.
 
 use std::collections::BTreeSet;
 
@@ -12,27 +11,22 @@ use crate::principal::PrincipalId;
 use crate::principal_scope::HeldScopes;
 use crate::time::Timestamp;
 
-/// Yes or no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// The call may run.
     Approve,
-    /// It may not.
     Deny,
-    /// The call may run although its rule is not met: with a reason, and only where the rule itself says who may.
+    /// The call may run although its rule is not met: requires a reason, and a rule that allows it.
     Override,
 }
 
-/// By which way an answer came.
+/// How a decision was submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
-    /// The HTTP interface.
     Http,
-    /// A terminal.
     Terminal,
-    /// A host's command stream.
+    /// The command stream of a host.
     Host,
     /// The web page of the gate.
     Web,
@@ -45,7 +39,7 @@ impl Decision {
 impl Channel {
     pub(crate) const ALL: [Self; 4] = [Self::Http, Self::Terminal, Self::Host, Self::Web];
 
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -55,99 +49,77 @@ impl Channel {
         }
     }
 
-    /// Reads [`Channel::as_str`] back.
+    /// Parses [`Channel::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|channel| channel.as_str() == text)
     }
 }
 
-/// One person's word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vote {
-    /// Whose.
     pub by: PrincipalId,
-    /// Which.
     pub decision: Decision,
-    /// By which way.
     pub channel: Channel,
-    /// Why.
     pub reason: Option<String>,
-    /// What is answered, where the tool is a question.
+    /// The answer, if the tool is a question.
     pub answer: Option<String>,
-    /// What is to be covered besides the call.
+    /// The requested standing approval.
     pub wish: Option<StandingRequest>,
-    /// When.
     pub at: Timestamp,
 }
 
-/// Who answers, as far as it decides whether they may.
+/// A person who decides, as far as it matters for whether they may.
 #[derive(Debug, Clone, Copy)]
 pub struct Decider<'a> {
-    /// Who.
     pub id: &'a PrincipalId,
-    /// The scopes that it holds, and so the groups that it is of.
+    /// Scopes also determine the groups.
     pub scopes: &'a HeldScopes,
 }
 
-/// What became of an approval by a word.
+/// The effect of a vote.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decided {
-    /// It has ended.
+    /// The approval has ended.
     Ended(Approval),
-    /// More must say yes.
+    /// More approvals are required.
     Counted(Approval),
 }
 
-/// Why a word does not count.
+/// Why a vote does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DecideError {
-    /// Somebody was first.
-    #[error("it was {} already, by {by} over {channel}", .status.as_str())]
-    Already {
-        /// How it ended.
-        status: ApprovalStatus,
-        /// By whom.
-        by: PrincipalId,
-        /// Over which way.
-        channel: &'static str,
-    },
-    /// Its time is over.
+    #[error("the approval was already {} by {by} over {channel}", .status.as_str())]
+    Already { status: ApprovalStatus, by: PrincipalId, channel: &'static str },
     #[error("{TIMED_OUT}")]
     TimedOut,
-    /// Nobody waits for it any more.
-    #[error("nobody waits for it any more: it was {}", .0.as_str())]
+    #[error("the approval has ended without a decision: it was {}", .0.as_str())]
     Ended(ApprovalStatus),
-    /// The requesting agent.
-    #[error("whoever asks cannot answer: the call was made for `{0}`")]
+    /// The agent that the call is made for.
+    #[error("`{0}` cannot approve a call that is made for it")]
     OwnCall(PrincipalId),
-    /// Whoever made the call.
-    #[error("whoever made the call cannot answer it: `{0}` did")]
+    /// The principal that made the call.
+    #[error("`{0}` cannot approve a call that it made; another person must decide")]
     OwnRequest(PrincipalId),
-    /// Not of the group.
-    #[error("this call is for the approvers of {}", .0.join(" or "))]
+    #[error("only approvers of {} may decide this call", .0.join(" or "))]
     NotOfGroup(Vec<String>),
-    /// Has said so before.
-    #[error("`{0}` has answered already; another person must")]
+    #[error("`{0}` has already decided; another person must decide")]
     AlreadyVoted(PrincipalId),
-    /// A question wants an answer.
-    #[error("this call asks a question; give an `answer`")]
+    #[error("this call asks a question; send an `answer`")]
     AnswerMissing,
-    /// The rule of the call knows no override, or not by this approver.
-    #[error("the rule of this call cannot be overridden by `{0}`; its `override_groups` say who can")]
+    /// The rule allows no override, or not by this approver.
+    #[error("`{0}` cannot override the rule of this call; only approvers of its `override_groups` can")]
     NotOverridable(PrincipalId),
-    /// An override says why.
-    #[error("an override needs a `reason`")]
+    #[error("an override requires a `reason`")]
     ReasonMissing,
-    /// An answer that was not offered.
-    #[error("the answer is none of those that were offered: {}", .0.join(", "))]
+    #[error("the answer must be one of: {}", .0.join(", "))]
     AnswerNotOffered(Vec<String>),
 }
 
 impl Approval {
-    /// The same with those votes only whose voters may still give them: `scopes_of` tells what a voter holds now, and
-    /// `None` for one who may not decide any more. The log keeps the others.
+    /// Removes the votes that no longer count: `scopes_of` returns the current scopes of a voter, and `None` for one
+    /// who may no longer decide. The log keeps all votes.
     pub fn counting<'a>(mut self, scopes_of: impl Fn(&PrincipalId) -> Option<&'a HeldScopes>) -> Self {
-        // What has ended stays as it ended.
+        // An ended approval is not changed.
         if self.status.is_open() {
             let rule = &self.rule;
             self.votes.retain(|vote| scopes_of(&vote.by).is_some_and(|scopes| is_of_groups(rule, scopes)));
@@ -160,7 +132,7 @@ impl Approval {
         self.votes.last().is_some_and(|vote| vote.decision == Decision::Override)
     }
 
-    /// Counts a word.
+    /// Applies a vote.
     pub fn decide(&self, vote: Vote, decider: Decider<'_>) -> Result<Decided, DecideError> {
         self.require_open(vote.at)?;
         self.require_approver(decider, vote.decision)?;
@@ -173,7 +145,7 @@ impl Approval {
         }
         let at = vote.at;
         let mut next = self.clone();
-        // An answer is the output of a question and of nothing else.
+        // Only a question has an answer.
         let answer = vote.answer.clone().filter(|_| self.is_question() && approving);
         let reason = vote.reason.clone();
         next.votes.push(Vote { answer: answer.clone(), ..vote });
@@ -203,10 +175,10 @@ impl Approval {
         }
     }
 
-    /// Whether somebody may say this. Saying no is open to whoever may say yes.
+    /// Whether somebody may vote this way. Everybody who may approve may deny.
     pub fn require_approver(&self, decider: Decider<'_>, decision: Decision) -> Result<(), DecideError> {
         let id = decider.id;
-        // A person who calls may answer for it, unless the rule wants two; an agent never.
+        // A person who calls may approve the call, unless the rule separates duties; an agent never may.
         let own = *id == self.actor;
         if own && (!self.actor_is_person || self.rule.separation_of_duties) {
             return Err(DecideError::OwnRequest(id.clone()));
@@ -246,12 +218,12 @@ impl Approval {
     }
 }
 
-/// Whether somebody who holds these is of a group that the rule names, where it names any.
+/// Whether a holder of these scopes is in one of the rule's groups, if it has any.
 fn is_of_groups(rule: &ApprovalRule, scopes: &HeldScopes) -> bool {
     is_of_any(&rule.groups, scopes)
 }
 
-/// Whether somebody who holds these is of one of these groups; everybody is, where there are none.
+/// Whether a holder of these scopes is in one of these groups; true if there are none.
 fn is_of_any(groups: &BTreeSet<String>, scopes: &HeldScopes) -> bool {
     let is_of = |group: &String| scopes.cover_all([ApprovalRule::scope_of_group(group).as_str()]).is_ok();
     groups.is_empty() || groups.iter().any(is_of)

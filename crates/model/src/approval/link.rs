@@ -1,12 +1,12 @@
-//! One-time links to an approval. The token is in the link and nowhere else; what is kept is its digest. A link shows
-//! where to go and gives no right: whoever follows it still needs a key.
+//! One-time links to an approval. The token is only in the link; its digest is stored. A link grants no rights: opening
+//! it still requires a key.
 
 use thiserror::Error;
 
 use crate::merkle::{Hash, sha256};
 use crate::secret::Secret;
 
-/// How many digits a token has.
+/// The number of digits of a token.
 const DIGITS: usize = 64;
 
 /// SHA-256 of a token.
@@ -15,29 +15,26 @@ pub type LinkDigest = Hash;
 /// The secret part of a link: 256 random bits. Like every secret it cannot be printed.
 pub struct LinkToken(Secret);
 
-/// The text is no token of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the token of a link is 64 digits from 0 to 9 and a to f")]
+#[error("must be a link token: 64 hexadecimal digits (0-9, a-f)")]
 pub struct LinkTokenError;
 
 impl LinkToken {
-    /// A fresh one.
     pub fn from_entropy(entropy: [u8; 32]) -> Self {
         Self(Secret::new(Hash::from_bytes(entropy).to_hex()))
     }
 
-    /// Reads one.
     pub fn parse(text: &str) -> Result<Self, LinkTokenError> {
         let fits = text.len() == DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         fits.then(|| Self(Secret::new(text.to_owned()))).ok_or(LinkTokenError)
     }
 
-    /// What is kept and looked up.
+    /// The digest, which is stored and looked up.
     pub fn digest(&self) -> LinkDigest {
         sha256(self.0.expose().as_bytes())
     }
 
-    /// The token itself, for the one link that it is in.
+    /// The token itself, for the link.
     pub fn expose(&self) -> &str {
         self.0.expose()
     }

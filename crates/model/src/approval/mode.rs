@@ -1,9 +1,9 @@
-//! Modes: which kinds of calls a session lets pass without asking.
+//! Modes: which categories of calls a session allows without approval.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What kind of a call it is, in the words of the approval protocol.
+/// The category of a call, in the terms of the approval protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
@@ -13,15 +13,14 @@ pub enum Category {
     Edit,
     /// Runs commands.
     Exec,
-    /// Anything of somebody else's.
+    /// Calls an external tool.
     Mcp,
 }
 
 impl Category {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Info, Self::Edit, Self::Exec, Self::Mcp];
 
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -31,38 +30,37 @@ impl Category {
         }
     }
 
-    /// Reads [`Category::as_str`] back.
+    /// Parses [`Category::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|category| category.as_str() == text)
     }
 }
 
-/// Which calls of a session pass without asking; later ones let more pass.
+/// Which calls of a session need no approval; later variants allow more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// None.
     #[default]
     Default,
-    /// Those that read, and those that change files of the workspace.
+    /// Reads and changes of workspace files.
     AutoEdit,
     /// All.
     Force,
 }
 
-/// The word is no mode.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{0}` is no mode; write default, auto_edit or force")]
+#[error("must be default, auto_edit or force, not `{0}`")]
 pub struct ModeError(String);
 
 impl Mode {
-    /// All of them, the strictest first.
+    /// All modes, the strictest first.
     pub const ALL: [Self; 3] = [Self::Default, Self::AutoEdit, Self::Force];
 
     /// Other names that hosts use for [`Mode::Force`].
     pub const ALIASES: [&'static str; 3] = ["yolo", "dangerously_skip_permissions", "dangerously-skip-permissions"];
 
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -71,7 +69,7 @@ impl Mode {
         }
     }
 
-    /// Reads a mode, by its name or by another spelling that hosts use for it.
+    /// Parses a mode by its name or an alias.
     pub fn parse(text: &str) -> Result<Self, ModeError> {
         if Self::ALIASES.contains(&text) {
             return Ok(Self::Force);
@@ -79,7 +77,7 @@ impl Mode {
         Self::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| ModeError(text.to_owned()))
     }
 
-    /// Whether a call of this kind passes without asking.
+    /// Whether a call of this category needs no approval.
     pub fn passes(self, category: Category) -> bool {
         match self {
             Self::Default => false,

@@ -1,4 +1,4 @@
-//! Rules: who must answer for a call, how long they have, and whether the answer may cover more than the call.
+//! Rules: who must decide a call, how long they have, and whether the decision may cover more than the call.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,40 +6,40 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How long a call waits for an answer where nothing else is said.
+/// The default timeout.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(300);
-/// The longest that a call may wait.
+/// The longest timeout.
 pub const MAX_WAIT: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The most people that a rule can ask for.
+/// The maximum number of approvers in a rule.
 pub const MAX_APPROVERS: u32 = 16;
 
-/// What must hold of an answer.
+/// The requirements of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalRule {
-    /// How many people must say yes, each another; one no ends it.
+    /// The number of distinct approvers required; one denial ends it.
     pub approvers: u32,
-    /// Of which groups they must be, where not everybody who may answer may answer this: any of them. Who holds the scope
-    /// `approver:NAME` is of the group NAME.
+    /// If not empty, approvers must be in one of these groups. A holder of the scope `approver:NAME` is in the group
+    /// NAME.
     pub groups: BTreeSet<String>,
-    /// Whether whoever made the call is no approver of it, even if it is a person.
+    /// Whether the principal that made the call may not approve it, even if it is a person.
     pub separation_of_duties: bool,
-    /// How many seconds a call waits; else as its session or the gate says.
+    /// The timeout in seconds; by default that of the session or the gate.
     pub ttl_seconds: Option<u64>,
-    /// Whether somebody must be there to answer.
+    /// Whether an approver must be connected.
     pub attendance: Option<Attendance>,
-    /// Whether an answer may cover later calls.
+    /// Whether a decision may cover later calls.
     pub standing: bool,
-    /// Who may override the rule alone, giving a reason: nobody, unless it is there; then every approver of one of these
-    /// groups, or every approver where it names none.
+    /// Who may override the rule alone, with a reason: nobody if absent; otherwise every approver of one of these
+    /// groups, or every approver if it is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub override_groups: Option<BTreeSet<String>>,
 }
 
 impl ApprovalRule {
-    /// The rule that keeps both; `None` where nobody could: they name different groups.
+    /// The rule that satisfies both; `None` if that is impossible because they name different groups.
     pub fn stricter(&self, other: &Self) -> Option<Self> {
-        // A rule that demands nothing forbids no override either.
+        // A rule without requirements forbids no override either.
         let usual = Self::default();
         if *self == usual || *other == usual {
             return Some(if *self == usual { other.clone() } else { self.clone() });
@@ -73,7 +73,7 @@ impl ApprovalRule {
 }
 
 impl ApprovalRule {
-    /// Who may override both rules: both must say so, and somebody of both.
+    /// Who may override both rules: both must allow it, to a common group.
     fn overridden_by_both(&self, other: &Self) -> Option<BTreeSet<String>> {
         let (own, others) = (self.override_groups.as_ref()?, other.override_groups.as_ref()?);
         match (own.is_empty(), others.is_empty()) {
@@ -84,11 +84,11 @@ impl ApprovalRule {
     }
 }
 
-/// Whether a call waits where nobody is there to answer it.
+/// Whether a call waits if no approver is connected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attendance {
-    /// It waits for whoever comes.
+    /// It waits.
     #[default]
     Inbox,
     /// It is denied at once.
@@ -96,10 +96,10 @@ pub enum Attendance {
 }
 
 impl Attendance {
-    /// The words for it.
+    /// The wire names.
     pub const WORDS: [(&'static str, Self); 2] = [("inbox", Self::Inbox), ("required", Self::Required)];
 
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Inbox => "inbox",
@@ -107,22 +107,19 @@ impl Attendance {
         }
     }
 
-    /// Reads [`Attendance::as_str`] back.
+    /// Parses [`Attendance::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::WORDS.into_iter().find(|(word, _)| *word == text).map(|(_, attendance)| attendance)
     }
 }
 
-/// What is wrong with a rule. The message is meant to stand behind the name of the field.
+/// What is wrong with a rule. The message follows the name of the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RuleError {
-    /// Nobody, or a crowd.
     #[error("must be 1 to {MAX_APPROVERS}")]
     Approvers,
-    /// No name.
-    #[error("must name groups of letters, digits and . _ -, at most 64")]
+    #[error("must contain group names of at most 64 letters, digits and . _ -")]
     Group,
-    /// No time, or too much of it.
     #[error("must be 1 to {} seconds", MAX_WAIT.as_secs())]
     Ttl,
 }
@@ -142,12 +139,12 @@ impl Default for ApprovalRule {
 }
 
 impl ApprovalRule {
-    /// The scope that makes its holder one of a group.
+    /// The scope whose holders are in a group.
     pub fn scope_of_group(group: &str) -> String {
         format!("approver:{group}")
     }
 
-    /// Checks it; answers the field that is wrong, and how.
+    /// Validates the rule; returns the invalid field and the error.
     pub fn check(&self) -> Result<(), (&'static str, RuleError)> {
         if self.approvers == 0 || self.approvers > MAX_APPROVERS {
             return Err(("approvers", RuleError::Approvers));

@@ -1,4 +1,4 @@
-//! Sessions: the conversation that calls belong to, as whoever holds it names it, and the directory that it works in.
+//! Sessions: the conversation that calls belong to, named by its caller, and its working directory.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,25 +6,23 @@ use crate::principal::PrincipalId;
 use crate::text::{TextError, check_line, identifiers};
 
 identifiers! {
-    /// What a caller calls a conversation.
+    /// The caller's name of a conversation.
     SessionName;
-    /// What a caller calls one of its calls.
+    /// The caller's name of one of its calls.
     CallLabel;
 }
 
-/// A directory that calls work in, as its canonical path.
+/// A working directory, as its canonical path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Workspace(String);
 
 impl Workspace {
-    /// Checks and wraps the path.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         check_line(text, 4096)?;
         Ok(Self(text.to_owned()))
     }
 
-    /// The path.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -44,13 +42,11 @@ impl From<Workspace> for String {
     }
 }
 
-/// The session of a call. Two callers may use the same name: it means another session for each.
+/// The session of a call. The same name of two callers means two sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalSession {
-    /// Whose.
     pub owner: PrincipalId,
-    /// Its name.
     pub name: SessionName,
-    /// The directory that it works in.
+    /// The working directory.
     pub workspace: Option<Workspace>,
 }

@@ -1,5 +1,5 @@
-//! Standing approvals: answers that also cover later calls. Each belongs to one agent and one tool, reaches as far as
-//! somebody chose, and can be looked at and taken back.
+//! Standing approvals: decisions that also cover later calls. Each belongs to one agent and one tool, has a chosen
+//! reach, and can be listed and revoked.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,25 +9,21 @@ use crate::id::{ApprovalId, StandingApprovalId};
 use crate::principal::{PrincipalId, TenantId};
 use crate::time::Timestamp;
 
-/// Which calls of the tool.
+/// Which calls of the tool are covered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coverage {
-    /// All.
     Tool,
-    /// Command lines all of whose commands begin with these words, as the shell recogniser reads them.
+    /// Command lines all of whose commands begin with these words, as the shell recognizer parses them.
     Prefix(Vec<String>),
 }
 
-/// How far.
+/// Where a standing approval applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
-    /// One session.
     Session {
-        /// Whose session.
         owner: PrincipalId,
-        /// Its name.
         name: SessionName,
     },
     /// All sessions in one directory.
@@ -37,7 +33,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Session { .. } => "session",
@@ -46,7 +42,7 @@ impl Reach {
         }
     }
 
-    /// Whether it reaches a call of this session.
+    /// Whether it applies to a call of this session.
     pub fn reaches(&self, session: Option<&ApprovalSession>) -> bool {
         match self {
             Self::Session { owner, name } => {
@@ -60,17 +56,13 @@ impl Reach {
     }
 }
 
-/// What somebody who says yes wants to be covered besides the call. The words of a prefix are as they were written.
+/// The standing approval that an approver requests with a decision. A prefix is kept as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandingRequest {
-    /// Which calls.
     pub coverage: RequestedCoverage,
-    /// How far: `session`, `workspace` or `user`; where nothing is said, the session, and for a call without one the agent's
-    /// calls everywhere.
+    /// `session`, `workspace` or `user`; by default the session, and for a call without one all calls of the agent.
     pub reach: Option<RequestedReach>,
-    /// For how many seconds.
     pub expires_in_seconds: Option<u64>,
-    /// How often.
     pub max_uses: Option<u64>,
 }
 
@@ -78,13 +70,13 @@ pub struct StandingRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestedCoverage {
-    /// All of the tool.
+    /// All calls of the tool.
     Tool,
-    /// Commands that begin with this.
+    /// Commands that begin with these words.
     Prefix(String),
 }
 
-/// How far it is to reach.
+/// The requested reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestedReach {
@@ -100,44 +92,35 @@ impl RequestedReach {
     pub(crate) const ALL: [Self; 3] = [Self::Session, Self::Workspace, Self::User];
 }
 
-/// An answer that also covers later calls.
+/// A decision that also covers later calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandingApproval {
-    /// Its id.
     pub id: StandingApprovalId,
-    /// The tenant.
     pub tenant: TenantId,
-    /// Whose calls.
+    /// The agent whose calls it covers.
     pub agent: PrincipalId,
-    /// Of which tool, with its service.
+    /// The qualified name.
     pub tool: String,
-    /// Whether somebody else carries them out: what is said of such a tool covers none of the gate's of the same name.
+    /// Whether the client executes the calls: an approval of such a tool does not cover a tool of the gate with the
+    /// same name.
     #[serde(default)]
     pub external: bool,
-    /// The action that was approved; it covers no other. `None` for a tool that uses no credential.
+    /// The approved action; it covers no other. `None` for a tool without a credential.
     #[serde(default)]
     pub action: Option<BoundAction>,
-    /// Which of them.
     pub coverage: Coverage,
-    /// How far.
     pub reach: Reach,
-    /// By which answer.
+    /// The approval that created it.
     pub source: ApprovalId,
-    /// Whose answer.
+    /// The approver.
     pub created_by: PrincipalId,
-    /// Since when.
     pub created_at: Timestamp,
-    /// Until when.
     pub expires_at: Option<Timestamp>,
-    /// How often at most.
     pub max_uses: Option<u64>,
-    /// How often so far.
+    /// The number of uses so far.
     pub used: u64,
-    /// When last.
     pub last_used_at: Option<Timestamp>,
-    /// When it was taken back.
     pub revoked_at: Option<Timestamp>,
-    /// By whom.
     pub revoked_by: Option<PrincipalId>,
 }
 
@@ -145,20 +128,17 @@ pub struct StandingApproval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StandingState {
-    /// It does.
     Active,
-    /// Its time is over.
     Expired,
-    /// It was taken back.
     Revoked,
-    /// It was used as often as it may be.
+    /// It has reached its maximum number of uses.
     UsedUp,
 }
 
 impl StandingState {
     pub(crate) const ALL: [Self; 4] = [Self::Active, Self::Expired, Self::Revoked, Self::UsedUp];
 
-    /// As it is shown.
+    /// The displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -170,7 +150,6 @@ impl StandingState {
 }
 
 impl StandingApproval {
-    /// How it stands.
     pub fn state(&self, now: Timestamp) -> StandingState {
         if self.revoked_at.is_some() {
             StandingState::Revoked
@@ -183,19 +162,19 @@ impl StandingApproval {
         }
     }
 
-    /// Used once more.
+    /// Counts one more use.
     #[must_use]
     pub fn used_at(&self, now: Timestamp) -> Self {
         Self { used: self.used.saturating_add(1), last_used_at: Some(now), ..self.clone() }
     }
 
-    /// Whether it is for this action. One that was made before actions were recorded is for none.
+    /// Whether it is for this action. One from before actions were recorded is for none.
     pub fn is_for_action(&self, action: Option<&BoundAction>) -> bool {
         let digest = |action: &BoundAction| action.digest.clone();
         self.action.as_ref().map(digest) == action.map(digest)
     }
 
-    /// The rule, as a sentence for people: exactly what it covers.
+    /// The rule as a sentence for people: exactly what it covers.
     pub fn rule(&self) -> String {
         let which = match &self.coverage {
             Coverage::Tool => format!("every call of {}", self.tool),

@@ -134,7 +134,7 @@ fn the_other_spellings_of_force_are_understood() {
 fn an_unknown_mode_is_an_error_that_names_it_and_never_a_default() {
     for word in ["", "Force", "autoedit", "auto-edit", "force ", "plan"] {
         let error = Mode::parse(word).unwrap_err();
-        assert!(error.to_string().starts_with(&format!("`{word}` is no mode")), "{error}");
+        assert!(error.to_string().ends_with(&format!("force, not `{word}`")), "{error}");
     }
 }
 

@@ -1,27 +1,27 @@
-//! Texts that hold what has the shape of a secret: the tokens that issuers mark with a prefix so that they can be found,
-//! signed tokens, private keys, authorization headers, passwords in addresses.
+//! Recognizes strings with the format of a secret: tokens with an issuer's prefix, signed tokens, private keys,
+//! authorization headers, passwords in URLs.
 //!
-//! A prefix alone is not enough, or `sk-learn` would be a key. One pass over the text, whose cost does not depend on
-//! what somebody put into it.
+//! A prefix alone is not enough, or `sk-learn` would be a key. One pass over the text, with a cost that does not depend
+//! on its content.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use crate::key;
 
-/// No secret with a prefix is shorter.
+/// The minimum length of a secret with a prefix.
 const MIN_TOKEN: usize = 12;
-/// How far behind a prefix is looked, so that a text of nothing but prefixes costs no more than another.
+/// How far to look after a prefix, so that a text of nothing but prefixes costs no more than another.
 const FAR_ENOUGH: usize = 64;
-/// The beginning of a JSON object in base64: both the header and the claims of a signed token begin so.
+/// The beginning of a JSON object in base64, of both the header and the claims of a signed token.
 const JSON_OBJECT: &[u8] = b"eyJ";
 
-/// A prefix, and at least how many characters of which kind follow.
+/// A prefix, and the kind and minimum number of the characters that follow.
 struct Shape(&'static str, Kind, usize);
 
 #[derive(PartialEq, Eq)]
 enum Kind {
-    /// Exactly as many capitals and digits.
+    /// Exactly this number of capital letters and digits.
     Capitals,
     Hex,
     /// Letters, digits and `_`.
@@ -92,12 +92,12 @@ const SHAPES: [Shape; 57] = [
     Shape("ya29.", Kind::Url, 16),
 ];
 
-/// Whether something in this text has the shape of a secret.
+/// Whether the text contains something with the format of a secret.
 pub(crate) fn occurs(text: &str) -> bool {
     has_password(text) || (text.len() >= MIN_TOKEN && (has_private_key(text) || has_token(text.as_bytes())))
 }
 
-/// An address with a name and a password: `postgres://name:password@host`.
+/// A URL with a user name and a password: `postgres://name:password@host`.
 fn has_password(text: &str) -> bool {
     let ends = |letter: char| matches!(letter, '/' | '?' | '#' | '"' | '\'' | '<' | '>') || letter.is_whitespace();
     text.split("://").skip(1).any(|after| {
@@ -128,12 +128,12 @@ fn has_token(text: &[u8]) -> bool {
     false
 }
 
-/// What the credentials of an authorization header are made of.
+/// The characters of credentials in an authorization header.
 fn is_credential(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=')
 }
 
-/// The word before the credentials in an authorization header.
+/// The authentication scheme in an authorization header.
 #[derive(Clone, Copy)]
 enum Scheme {
     Basic,
@@ -149,7 +149,7 @@ impl Scheme {
         }
     }
 
-    /// Whether what follows is a credential, and not the next word of a sentence.
+    /// Whether a credential follows, and not the next word of a sentence.
     fn fits(self, credential: &[u8]) -> bool {
         match self {
             Self::Basic => {
@@ -199,7 +199,7 @@ impl Shape {
         if *kind == Kind::Capitals {
             return length == *least;
         }
-        // Words joined by hyphens are a name; what was drawn at random has a digit, or letters of both cases.
+        // Words joined by hyphens are a name; a random value has a digit, or letters of both cases.
         let has = |is: fn(&u8) -> bool| token().any(is);
         let is_random = || has(u8::is_ascii_digit) || (has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase));
         length >= *least && is_random()

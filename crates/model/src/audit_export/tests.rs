@@ -31,7 +31,7 @@ fn an_export_that_could_not_go_on_says_why() {
     export.0.push(String::from_utf8(broken_line(&damaged.to_string())).unwrap().trim_end().to_owned());
     let text = export.0.join("\n") + "\n";
     let error = verify(text.as_bytes(), key().public_key()).unwrap_err().to_string();
-    assert!(error.contains("event 1 is damaged in the ledger (not a JSON object)"), "{error}");
+    assert!(error.contains("event 1 is damaged in the ledger: not a JSON object"), "{error}");
     assert_eq!(broken_reason(export.0[2].as_bytes()), None);
 }
 

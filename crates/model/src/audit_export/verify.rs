@@ -1,5 +1,5 @@
-//! The offline verifier. It reads an export line by line, holds one block at a time, and stops at the first thing that
-//! is not as it was logged.
+//! The offline verifier. It reads an export line by line, keeps one block at a time, and stops at the first difference
+//! from the log.
 
 mod error;
 mod lines;
@@ -23,9 +23,8 @@ pub use self::error::VerifyError;
 /// What a verified export proves: these were all events of that log at that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedExport {
-    /// Whose log.
     pub tenant: TenantId,
-    /// How many events.
+    /// The number of events.
     pub size: u64,
     /// The root of the tree over them.
     pub root: Hash,
@@ -33,7 +32,7 @@ pub struct VerifiedExport {
     pub time: Timestamp,
 }
 
-/// Verifies an export against a key that is trusted.
+/// Verifies an export against a trusted key.
 pub fn verify(reader: impl BufRead, key: &PublicKey) -> Result<VerifiedExport, VerifyError> {
     let mut lines = Lines::new(reader);
     let head = read_header(&mut lines, key)?;
@@ -62,12 +61,12 @@ fn read_header<R: BufRead>(lines: &mut Lines<R>, key: &PublicKey) -> Result<Tree
     let header = |reason: String| VerifyError::Header { reason };
     let line = lines.next(None)?.unwrap_or_default();
     let value = strict_json::parse(line).map_err(|error| header(error.to_string()))?;
-    // The format and its version come first: in another version the rest may look different.
+    // Format and version are checked first: in another version the rest may look different.
     if value.get("export").and_then(Value::as_str) != Some(FORMAT) {
-        return Err(header(format!("it is not a {FORMAT} export")));
+        return Err(header(format!("not a {FORMAT} export")));
     }
     if value.get("version").and_then(Value::as_u64) != Some(VERSION) {
-        return Err(header(format!("only version {VERSION} of the format is known")));
+        return Err(header(format!("only version {VERSION} of the format is supported")));
     }
     let members = "it must have export, version, tenant, checkpoint and public_key, and nothing else";
     let found: Header = serde_json::from_value(value).map_err(|_| header(members.to_owned()))?;
@@ -81,7 +80,7 @@ fn read_header<R: BufRead>(lines: &mut Lines<R>, key: &PublicKey) -> Result<Tree
     Ok(head)
 }
 
-/// The leaves of a block, which the signed head vouches for.
+/// The leaves of a block, authenticated by the signed head.
 fn read_block<R: BufRead>(lines: &mut Lines<R>, head: &TreeHead, block: u64) -> Result<Vec<Hash>, VerifyError> {
     let sequence = block * BLOCK_EVENTS;
     let (line, entry) = lines.entry(Some(sequence))?;
@@ -100,7 +99,7 @@ fn read_block<R: BufRead>(lines: &mut Lines<R>, head: &TreeHead, block: u64) -> 
             Ok(found.leaves)
         }
         Entry::Block(found) if found.block < block => Err(VerifyError::Inserted { sequence, line }),
-        // An event where a block should begin is one too many, unless it is the line of the block that is gone.
+        // An event in place of a block line was inserted, unless the block line is missing.
         Entry::Event(_) if lines.next_block() == Some(block) => Err(VerifyError::Inserted { sequence, line }),
         Entry::Event(_) => Err(forged),
         Entry::Block(_) | Entry::End(_) => Err(VerifyError::Missing { sequence, line }),
@@ -138,14 +137,14 @@ fn read_end<R: BufRead>(lines: &mut Lines<R>, size: u64) -> Result<(), VerifyErr
     }
 }
 
-/// Where in a block an event was found that does not belong there.
+/// The position of an unexpected event in a block.
 struct Place {
     first: u64,
     position: usize,
     line: u64,
 }
 
-/// Says what happened to the event that should have come, from what came instead and what comes later in the block.
+/// Determines what happened to the expected event, from the one found instead and the rest of the block.
 fn explain<R: BufRead>(lines: &mut Lines<R>, place: Place, leaves: &[Hash], found: &Event) -> VerifyError {
     let Place { first, position, line } = place;
     let at = |position: usize| first.saturating_add(u64::try_from(position).unwrap_or(u64::MAX));

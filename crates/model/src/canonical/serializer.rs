@@ -1,5 +1,6 @@
-//! A serde serializer that writes canonical JSON into a buffer, without a [`Value`](serde_json::Value) between. Members
-//! are written as they come; only an object whose members were out of order is sorted afterwards.
+//! A serde serializer that writes canonical JSON into a buffer without an intermediate [`Value`](serde_json::Value).
+//! Members are written in the order in which they come; only an object whose members were out of order is sorted
+//! afterwards.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -18,7 +19,7 @@ mod tests;
 /// Why a value has no canonical JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CanonicalError {
-    #[error("the name of a member must be a text, a number or a boolean")]
+    #[error("the name of a member must be a string, a number or a boolean")]
     MemberName,
     #[error("{0}")]
     Custom(String),
@@ -30,7 +31,7 @@ impl serde::ser::Error for CanonicalError {
     }
 }
 
-/// Writes the canonical text of a value behind what `out` already holds.
+/// Appends the canonical text of a value to `out`.
 pub(crate) fn write_serialized<T: Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) -> Result<(), CanonicalError> {
     value.serialize(Canonical { out })
 }
@@ -59,7 +60,7 @@ impl<'a> Canonical<'a> {
         Object::begin(self.out, "}")
     }
 
-    /// Opens the object around what belongs to a variant.
+    /// Opens the object around the content of a variant.
     fn variant(&mut self, name: &str) {
         self.out.push(b'{');
         write_string(name, self.out);
@@ -118,7 +119,7 @@ impl<'a> Serializer for Canonical<'a> {
         self.serialize_f64(f64::from(value))
     }
 
-    /// What JSON has no number for is null, as serde_json has it.
+    /// A number that JSON cannot represent becomes null, as in serde_json.
     fn serialize_f64(self, value: f64) -> Result<(), CanonicalError> {
         if !value.is_finite() {
             return self.serialize_unit();

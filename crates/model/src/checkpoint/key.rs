@@ -1,4 +1,4 @@
-//! The Ed25519 keys that heads of the log are signed with and checked against.
+//! The Ed25519 keys that sign and verify heads of the log.
 
 use std::fmt;
 
@@ -11,23 +11,19 @@ use zeroize::Zeroizing;
 
 use crate::merkle::sha256;
 
-/// The name that stands beside every signature of Toolgate.
+/// The key name in every signature of Toolgate.
 pub const KEY_NAME: &str = "toolgate";
 
-/// How the signed-note format numbers Ed25519.
+/// The number of Ed25519 in the signed-note format.
 const ALGORITHM: u8 = 1;
 
-/// Why there is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
-    /// The text is not a public key.
-    #[error("not a public key: give {KEY_NAME}+<8 hex digits>+<base64>, or the 32 bytes of the key in base64")]
+    #[error("must be a public key: {KEY_NAME}+<8 hex digits>+<base64>, or the 32 bytes of the key in base64")]
     Malformed,
-    /// The parts of the text do not belong together.
     #[error("the public key and its checksum do not match; copy the key again")]
     Checksum,
-    /// The cryptographic library made no key.
-    #[error("no signing key could be made; check the system's source of random numbers")]
+    #[error("could not generate a signing key; check the random number generator of the system")]
     Unavailable,
 }
 
@@ -40,12 +36,12 @@ pub struct SigningKey {
     public: PublicKey,
 }
 
-/// Checks the heads of the log. Written as a verifier key of the signed-note format.
+/// Verifies the heads of the log. Displayed as a verifier key of the signed-note format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey([u8; 32]);
 
 impl SigningKey {
-    /// The key that belongs to a seed; the caller's copy is the caller's to wipe.
+    /// The key of a seed; the caller must wipe its copy.
     pub fn from_seed(seed: &[u8; 32]) -> Result<Self, KeyError> {
         let seed = Zeroizing::new(*seed);
         let pair = Ed25519KeyPair::from_seed_unchecked(seed.as_slice()).map_err(|_| KeyError::Unavailable)?;
@@ -53,19 +49,18 @@ impl SigningKey {
         Ok(Self { seed, pair, public: PublicKey(public) })
     }
 
-    /// A new key, from the random numbers of the cryptographic library.
+    /// Generates a key with the cryptographic library.
     pub fn generate() -> Result<Self, KeyError> {
         let mut seed = Zeroizing::new([0; 32]);
         rand::fill(seed.as_mut_slice()).map_err(|_| KeyError::Unavailable)?;
         Self::from_seed(&seed)
     }
 
-    /// The seed, for the key file. Every call of this is a place to look at in a review.
+    /// The seed, for the key file. Review every caller.
     pub fn expose_seed(&self) -> &[u8; 32] {
         &self.seed
     }
 
-    /// The key that checks what this one signs.
     pub fn public_key(&self) -> &PublicKey {
         &self.public
     }
@@ -76,7 +71,7 @@ impl SigningKey {
 }
 
 impl PublicKey {
-    /// Reads the verifier key, or the bare 32 bytes in base64.
+    /// Parses the verifier key, or the bare 32 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let text = text.trim();
         let Some(rest) = text.strip_prefix(KEY_NAME).and_then(|rest| rest.strip_prefix('+')) else {
@@ -90,12 +85,11 @@ impl PublicKey {
         if key.to_string() == text { Ok(key) } else { Err(KeyError::Checksum) }
     }
 
-    /// The bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Four bytes that tell keys of the same name apart.
+    /// Four bytes that distinguish keys of the same name.
     pub(super) fn hint(&self) -> [u8; 4] {
         let named = [KEY_NAME.as_bytes(), b"\n", &[ALGORITHM], &self.0].concat();
         sha256(&named).as_bytes().first_chunk().copied().unwrap_or_default()

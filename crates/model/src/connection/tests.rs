@@ -98,14 +98,14 @@ fn the_timeout_is_brought_within_its_bounds() {
         [timeout(json!(0)), timeout(json!(-5)), timeout(json!(1500)), timeout(json!(u64::MAX))],
         [1000, 1000, 1500, 120_000]
     );
-    assert!(refusal(json!({"timeout_ms": "1s"})).starts_with("`metadata.timeout_ms` must be a whole number"));
+    assert!(refusal(json!({"timeout_ms": "1s"})).starts_with("`metadata.timeout_ms` must be an integer"));
 }
 
 #[test]
 fn what_cannot_be_meant_is_refused_with_its_place() {
     let cases = [
         (json!({"adapter": "soap"}), "`metadata.adapter` must be one of rest, oauth2, webhook"),
-        (json!({"base_url": 5}), "`metadata.base_url` must be a text"),
+        (json!({"base_url": 5}), "`metadata.base_url` must be a string"),
         (json!({"endpoints": []}), "`metadata.endpoints` must be an object"),
         (json!({"endpoints": {"a": {"url": "/x"}}}), "`metadata.endpoints.a.url` is unknown"),
         (
@@ -114,14 +114,17 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
         ),
         (
             json!({"endpoints": {"a": {"headers": {"Cookie": "x"}}}}),
-            "`metadata.endpoints.a.headers.Cookie` names a header",
+            "`metadata.endpoints.a.headers.Cookie` is a header",
         ),
-        (json!({"endpoints": {"a b": {}}}), "`metadata.endpoints.a b` is no name"),
-        (json!({"endpoints": {"..": {"path": "/../x"}}}), "`metadata.endpoints....path` must not have . or .."),
+        (json!({"endpoints": {"a b": {}}}), "`metadata.endpoints.a b` is not a valid tool name"),
+        (
+            json!({"endpoints": {"..": {"path": "/../x"}}}),
+            "`metadata.endpoints....path` must not contain the segments . and ..",
+        ),
         (json!({"auth": {"type": "bearer"}}), "`metadata.auth.type` is unknown"),
         (json!({"auth": {"location": "body"}}), "`metadata.auth.location` must be one of header, none, query"),
-        (json!({"auth": {"header_name": "Host"}}), "`metadata.auth.header_name` names a header that cannot carry"),
-        (json!({"auth": {"header_name": "a b"}}), "`metadata.auth.header_name` is no header name"),
+        (json!({"auth": {"header_name": "Host"}}), "`metadata.auth.header_name` is a header that cannot carry"),
+        (json!({"auth": {"header_name": "a b"}}), "`metadata.auth.header_name` is not a header name"),
         (json!({"auth": {"header_prefix": "a\nb"}}), "`metadata.auth.header_prefix` must be printable"),
         (json!({"auth": {"location": "query", "query_param": ""}}), "`metadata.auth.query_param` must not be empty"),
         (json!({"allowed_hosts": "a"}), "`metadata.allowed_hosts` must be a list"),
@@ -136,10 +139,10 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
             json!({"token_url": "https://a.example", "token_grant_type": "password"}),
             "`metadata.token_grant_type` must be",
         ),
-        (json!({"ca_certificate": "hello"}), "`metadata.ca_certificate` must be certificates in PEM"),
+        (json!({"ca_certificate": "hello"}), "`metadata.ca_certificate` must be PEM certificates"),
         (
             json!({"ca_certificate": "-----BEGIN CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----"}),
-            "`metadata.ca_certificate` must not have a private key",
+            "`metadata.ca_certificate` must not contain a private key",
         ),
         (json!({"service_version": "a b"}), "`metadata.service_version` must not contain"),
     ];

@@ -1,4 +1,4 @@
-//! Connections as a credential's metadata carries them. Members that mean nothing here are plain metadata.
+//! Connections in the metadata of a credential. Unknown members are plain metadata.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::service::{
 };
 use crate::text::check_line;
 
-/// The adapters by the names that the reference also knows them by.
+/// The adapters by all names that the reference knows them by.
 const ADAPTERS: [(&str, AdapterName); 8] = [
     ("rest", AdapterName::Rest),
     ("oauth2", AdapterName::OAuth2),
@@ -29,13 +29,13 @@ const ADAPTERS: [(&str, AdapterName); 8] = [
 ];
 const GRANT_TYPES: [(&str, TokenGrantType); 2] =
     [("client_credentials", TokenGrantType::ClientCredentials), ("refresh_token", TokenGrantType::RefreshToken)];
-/// How many endpoints a credential may define.
+/// The maximum number of endpoints of a credential.
 const ENDPOINT_LIMIT: usize = 2_000;
-/// The longest bundle of certificates, in bytes.
+/// The maximum length of a certificate bundle, in bytes.
 const CERTIFICATE_LIMIT: usize = 64 * 1024;
 
 impl Connection {
-    /// Reads what the metadata of a credential says.
+    /// Reads the connection settings in a credential's metadata.
     pub fn from_metadata(metadata: &Map<String, Value>) -> Result<Self, DefinitionError> {
         let fields = Fields::among(metadata, "metadata");
         Ok(Self {
@@ -55,12 +55,13 @@ impl Connection {
 fn read_endpoints(value: &Value, path: &str) -> Result<BTreeMap<ToolName, HttpMapping>, DefinitionError> {
     let members = object(value, path)?;
     if members.len() > ENDPOINT_LIMIT {
-        return Err(refuse(path, format!("has {} endpoints, and {ENDPOINT_LIMIT} is the limit", members.len())));
+        return Err(refuse(path, format!("has {} endpoints, the limit is {ENDPOINT_LIMIT}", members.len())));
     }
     let mut endpoints = BTreeMap::new();
     for (name, value) in members {
         let path = join(path, name);
-        let tool = ToolName::parse(name).map_err(|error| refuse(&path, format!("is no name: it {error}")))?;
+        let tool =
+            ToolName::parse(name).map_err(|error| refuse(&path, format!("is not a valid tool name: it {error}")))?;
         let endpoint = HttpMapping::from_endpoint(value, &path, default_endpoint(&tool))?;
         endpoints.insert(tool, endpoint);
     }
@@ -75,7 +76,7 @@ enum Location {
     Query,
 }
 
-/// An empty `auth` says nothing.
+/// An empty `auth` has no effect.
 fn read_auth(value: &Value, path: &str) -> Result<Option<AuthPlacement>, DefinitionError> {
     let fields = Fields::of(value, path, &["header_name", "header_prefix", "location", "query_param"])?;
     let locations = [("header", Location::Header), ("none", Location::Nowhere), ("query", Location::Query)];
@@ -120,7 +121,7 @@ fn read_token(fields: &Fields<'_>) -> Result<Option<TokenEndpoint>, DefinitionEr
     match url {
         Some(url) => Ok(Some(TokenEndpoint { url, grant_type, scope })),
         None if grant_type.is_some() || scope.is_some() => {
-            Err(refuse(&fields.at("token_url"), "is missing; the other token settings need it"))
+            Err(refuse(&fields.at("token_url"), "is missing; the other token settings require it"))
         }
         None => Ok(None),
     }
@@ -129,10 +130,10 @@ fn read_token(fields: &Fields<'_>) -> Result<Option<TokenEndpoint>, DefinitionEr
 fn read_certificate(value: &Value, path: &str) -> Result<String, DefinitionError> {
     let pem = text(value, path)?.trim();
     if pem.contains("PRIVATE KEY-----") {
-        return Err(refuse(path, "must not have a private key in it; certificates only"));
+        return Err(refuse(path, "must not contain a private key; only certificates"));
     }
     if pem.len() > CERTIFICATE_LIMIT || !pem.contains("-----BEGIN CERTIFICATE-----") {
-        return Err(refuse(path, format!("must be certificates in PEM, at most {CERTIFICATE_LIMIT} bytes")));
+        return Err(refuse(path, format!("must be PEM certificates of at most {CERTIFICATE_LIMIT} bytes")));
     }
     Ok(pem.to_owned())
 }

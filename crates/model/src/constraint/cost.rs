@@ -1,8 +1,8 @@
-//! Money, in millionths of a US dollar, so that sums are exact.
+//! Money in millionths of a US dollar, so that sums are exact.
 
 use std::fmt;
 
-/// An amount of US dollars, never negative, to the millionth.
+/// A non-negative amount of US dollars, to the millionth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost(u64);
 
@@ -10,13 +10,13 @@ impl Cost {
     /// More than any call costs; also keeps every amount exact as a JSON number.
     const LIMIT: f64 = 1e9;
 
-    /// Reads a JSON number of dollars; `None` when negative, absurd or finer than a millionth.
+    /// Converts a JSON number of dollars; `None` if negative, above the limit or finer than a millionth.
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         if !(0.0..=Self::LIMIT).contains(&dollars) {
             return None;
         }
         let micros = (dollars * 1e6).round();
-        // A finer amount would be stored as something else than was said.
+        // A finer amount would not be stored exactly.
         if (micros / 1e6 - dollars).abs() > f64::EPSILON * dollars.max(1.0) {
             return None;
         }
@@ -28,14 +28,13 @@ impl Cost {
         Some(Self(micros as u64))
     }
 
-    /// From millionths, as they are stored; `None` when absurd.
+    /// From millionths, as stored; `None` above the limit.
     pub fn from_micros(micros: u64) -> Option<Self> {
         #[expect(clippy::cast_precision_loss, reason = "only compared with a limit far below where it matters")]
         let dollars = micros as f64 / 1e6;
         (dollars <= Self::LIMIT).then_some(Self(micros))
     }
 
-    /// In millionths.
     pub fn micros(self) -> u64 {
         self.0
     }

@@ -1,15 +1,15 @@
-//! Networks an agent may call from.
+//! Networks that an agent may call from.
 
 use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// A set of networks, aggregated; the empty set admits nobody.
+/// A set of networks, aggregated; the empty set includes none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkSet(Vec<IpNet>);
 
 impl NetworkSet {
-    /// Reads CIDRs and single addresses; the error counts to the one that is neither, and does not repeat it.
+    /// Parses CIDRs and single addresses; the error has the number of the invalid entry and does not repeat it.
     pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let networks = (1..).zip(texts).map(|(number, text): (usize, _)| {
             parse_one(text).map_err(|reason| format!("has an entry, number {number}, that {reason}"))
@@ -17,20 +17,20 @@ impl NetworkSet {
         networks.collect::<Result<Vec<_>, _>>().map(Self::from_networks)
     }
 
-    /// Whether this address is in one of the networks. An IPv4 address in IPv6 dress counts as the IPv4 address.
+    /// Whether this address is in one of the networks. An IPv4-mapped IPv6 address counts as the IPv4 address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// Written as CIDRs.
+    /// Formatted as CIDRs.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(IpNet::to_string)
     }
 
     pub(super) fn widening(&self, source: &Self) -> Option<String> {
         let outside = self.0.iter().find(|own| !source.0.iter().any(|network| network.contains(*own)))?;
-        Some(format!("names {outside}, which is not within the source grant's networks"))
+        Some(format!("contains {outside}, which the source grant does not allow"))
     }
 
     pub(super) fn meet(&self, other: &Self) -> Self {
@@ -55,14 +55,14 @@ fn parse_one(text: &str) -> Result<IpNet, String> {
     let network: IpNet = text
         .parse::<IpNet>()
         .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
-        .map_err(|_| "is no network; write CIDRs such as 10.0.0.0/8 or 2001:db8::/32".to_owned())?;
+        .map_err(|_| "is not a network; use a CIDR such as 10.0.0.0/8 or 2001:db8::/32".to_owned())?;
     if network.trunc() != network {
-        return Err(format!("is {network} and has bits beyond its prefix; write {}", network.trunc()));
+        return Err(format!("is {network} and has bits beyond its prefix; use {}", network.trunc()));
     }
-    canonical(network).ok_or_else(|| format!("is {network} and mixes IPv4 and IPv6; write the IPv4 network"))
+    canonical(network).ok_or_else(|| format!("is {network} and mixes IPv4 and IPv6; use the IPv4 network"))
 }
 
-/// An IPv4-mapped IPv6 network as the IPv4 network it is, since callers' addresses are compared in that form.
+/// An IPv4-mapped IPv6 network as the IPv4 network, because caller addresses are compared in that form.
 fn canonical(network: IpNet) -> Option<IpNet> {
     let IpNet::V6(six) = network else { return Some(network) };
     let mapped = Ipv6Net::new(std::net::Ipv4Addr::UNSPECIFIED.to_ipv6_mapped(), 96).ok()?;

@@ -1,4 +1,4 @@
-//! Numbers of a constraint, compared exactly: an integer beyond 2^53 is not rounded into a limit it exceeds.
+//! Numbers of a constraint, compared exactly: an integer beyond 2^53 is not rounded into a limit that it exceeds.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,7 +13,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// From JSON; `None` when the value is no number.
+    /// `None` if the value is not a number.
     pub fn from_json(value: &serde_json::Value) -> Option<Self> {
         let number = value.as_number()?;
         number
@@ -24,7 +24,6 @@ impl Number {
             .or_else(|| number.as_f64().filter(|decimal| decimal.is_finite()).map(Self::Decimal))
     }
 
-    /// As JSON.
     pub fn to_json(self) -> serde_json::Value {
         match self {
             Self::Integer(integer) => i64::try_from(integer)
@@ -36,7 +35,7 @@ impl Number {
     }
 }
 
-/// A decimal of this size is larger than every integer of 64 bits, and well within 128.
+/// A decimal of this size is larger than every 64-bit integer, and well within 128 bits.
 const BEYOND: f64 = 1.0e30;
 
 impl Ord for Number {

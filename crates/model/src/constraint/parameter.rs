@@ -1,4 +1,4 @@
-//! Where in a call's parameters a rule looks, and what it reports when the rule is broken.
+//! The path of a rule in a call's parameters, and its violations.
 
 use std::cell::LazyCell;
 use std::fmt;
@@ -10,39 +10,36 @@ use crate::parameter_name::FoldedName;
 use crate::schema::Declared;
 use crate::text::{TextError, check_line};
 
-/// A dotted path into the parameters (`metadata.test_mode`). Lists are looked into element by element.
+/// A dotted path into the parameters (`metadata.test_mode`). Lists are searched element by element.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ParameterPath(String);
 
-/// A parameter that breaks a rule of the grant.
+/// A parameter that violates a rule of the grant.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("parameter `{path}` {reason}")]
 pub struct Violation {
-    /// The rule's path.
     pub path: ParameterPath,
-    /// Which rule, in words that let the caller correct itself. Never the value that was sent.
+    /// The violated rule, in words that let the caller fix the call. Never the value that was sent.
     pub reason: String,
 }
 
 impl ParameterPath {
-    /// Checks and wraps the path.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         check_line(text, 256)?;
         if text.split('.').any(str::is_empty) {
-            return Err(TextError::Character { found: '.', allowed: "write names joined by single dots" });
+            return Err(TextError::Character { found: '.', allowed: "names must be joined by single dots" });
         }
         Ok(Self(text.to_owned()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Every value in the parameters that this path can mean, with what the tool's schema declares of each. A name that
-    /// itself contains dots is found too, so that `{"a.b": 1}` does not slip past a rule on `a.b` which a service would
-    /// apply to `{"a": {"b": 1}}`. Any other spelling is a violation, unless the schema declares a parameter of exactly
-    /// that name.
+    /// Every value in the parameters that this path can refer to, with its declaration in the tool's schema. A name
+    /// that itself contains dots is found too, so that `{"a.b": 1}` does not bypass a rule on `a.b` which a service
+    /// would apply to `{"a": {"b": 1}}`. Any other spelling is a violation, unless the schema declares a parameter of
+    /// exactly that name.
     pub(super) fn values_in<'a>(
         &self,
         parameters: &'a Value,
@@ -52,7 +49,7 @@ impl ParameterPath {
         match collect(parameters, &self.0, declared, &mut found) {
             Ok(()) => Ok(found),
             Err(OtherSpelling) => {
-                let reason = "is given under another spelling of its name, which the service may read as this one; \
+                let reason = "is present under another spelling of its name, which the service may treat as this one; \
                               use exactly this name";
                 Err(Violation { path: self.clone(), reason: reason.to_owned() })
             }
@@ -60,7 +57,7 @@ impl ParameterPath {
     }
 }
 
-/// A parameter goes by a name that a service may read as that of a rule.
+/// A parameter has a name that a service may read as that of a rule.
 struct OtherSpelling;
 
 fn collect<'a>(
@@ -76,7 +73,7 @@ fn collect<'a>(
         }
         Value::Object(members) => {
             let path = LazyCell::new(|| FoldedName::of(rest));
-            // Only of a list it matters what is declared.
+            // The declaration matters only for a list.
             let declared_of = |name: &str, member: &Value| match member {
                 Value::Array(_) => declared.member(name),
                 _ => Declared::by(None),

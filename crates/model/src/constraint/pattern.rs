@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
 
-/// A regular expression, compared by its text and compiled when first used.
+/// A regular expression, compared by its text and compiled on first use.
 #[derive(Clone)]
 pub(super) struct Pattern {
     text: String,
@@ -16,19 +16,19 @@ impl Pattern {
     const LENGTH_LIMIT: usize = 512;
     const COMPILED_LIMIT: usize = 256 * 1024;
 
-    /// Checks that the text is a pattern, and says what is wrong where it is not.
+    /// Validates the pattern.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text.len() > Self::LENGTH_LIMIT {
-            return Err(format!("must be at most {} bytes long", Self::LENGTH_LIMIT));
+            return Err(format!("must not exceed {} bytes", Self::LENGTH_LIMIT));
         }
         let pattern = Self { text: text.to_owned(), compiled: OnceLock::new() };
         if pattern.regex().is_none() {
-            return Err("is not a regular expression, or one too large to compile".to_owned());
+            return Err("is not a valid regular expression, or is too large to compile".to_owned());
         }
         Ok(pattern)
     }
 
-    /// Whether the pattern covers the whole text.
+    /// Whether the pattern matches the whole text.
     pub(super) fn matches(&self, text: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(text))
     }
@@ -40,7 +40,7 @@ impl Pattern {
     fn regex(&self) -> Option<&Regex> {
         self.compiled
             .get_or_init(|| {
-                // Parsed on its own first: a text with unbalanced brackets must not close the anchors' group.
+                // Parsed alone first: a text with unbalanced brackets must not close the group of the anchors.
                 RegexBuilder::new(&self.text).size_limit(Self::COMPILED_LIMIT).build().ok()?;
                 RegexBuilder::new(&format!(r"\A(?:{})\z", self.text)).size_limit(Self::COMPILED_LIMIT).build().ok()
             })

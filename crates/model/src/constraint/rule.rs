@@ -1,4 +1,4 @@
-//! The two kinds of rule on one parameter: what it must look like, and what it must not look like.
+//! The two kinds of rule on one parameter: what it must match, and what it must not match.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::pattern::Pattern;
 use super::value::{DeniedValues, ValueText, read_text, value_text};
 use crate::schema::Declared;
 
-/// What a parameter must look like where it is present. All that is set must hold.
+/// What a parameter must match if it is present. All criteria must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParameterRule {
     pub(super) values: Option<BTreeSet<ValueText>>,
@@ -20,7 +20,7 @@ pub struct ParameterRule {
     pub(super) required: bool,
 }
 
-/// What a parameter must not look like. Any that fits is a refusal.
+/// What a parameter must not match. Any match is a refusal.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Denial {
     pub(super) any: bool,
@@ -29,8 +29,8 @@ pub struct Denial {
 }
 
 impl ParameterRule {
-    /// Checks every value at the path. A list fits as a whole, or element by element where the schema has a list: a
-    /// service that expects one value might add several up, or take whichever it likes.
+    /// Checks every value at the path. A list is checked as a whole, or element by element if the schema declares a
+    /// list: a service that expects one value might add several up, or choose any of them.
     pub(super) fn check(
         &self,
         path: &ParameterPath,
@@ -53,12 +53,12 @@ impl ParameterRule {
                 let declared = declared.items();
                 elements.iter().find_map(|element| self.broken_by(element, &declared))
             }
-            Value::Array(_) => Some(format!("{broken}; a list is taken only where the tool's schema has one")),
+            Value::Array(_) => Some(format!("{broken}; a list is accepted only if the tool's schema declares one")),
             _ => Some(broken),
         }
     }
 
-    /// As if there were lists wherever one is given: which tools a grant will meet is not known when it is made.
+    /// Treats every given list as declared: the tools of a grant are not known when it is created.
     fn broken_by_every(&self, value: &Value) -> Option<String> {
         let broken = self.broken_by_one(value)?;
         match value {
@@ -86,17 +86,17 @@ impl ParameterRule {
         }
         let text = value.as_str();
         let unmatched = self.patterns.iter().find(|pattern| !text.is_some_and(|text| pattern.matches(text)))?;
-        Some(format!("must be a text that matches {}", unmatched.text()))
+        Some(format!("must be a string that matches {}", unmatched.text()))
     }
 
     pub(super) fn widening(&self, source: &Self) -> Option<String> {
         if let (Some(own), Some(values)) = (&self.values, &source.values)
             && let Some(outside) = own.difference(values).next()
         {
-            return Some(format!("admits {}, which the source grant does not", String::from_utf8_lossy(outside)));
+            return Some(format!("allows {}, which the source grant does not", String::from_utf8_lossy(outside)));
         }
-        // A list of values speaks for itself: each that the rule itself admits must pass what the source asks for.
-        // Bounds and patterns that the list leaves open are inherited.
+        // With a list of values, each value that the rule itself allows must satisfy the source. Bounds and patterns
+        // that the list leaves open are inherited.
         if let Some(own) = &self.values {
             let without_values = |rule: &Self| Self { values: None, ..rule.clone() };
             let (own_rest, source_rest) = (without_values(self), without_values(source));
@@ -104,24 +104,24 @@ impl ParameterRule {
             for (text, value) in admitted.filter(|(_, value)| own_rest.broken_by_every(value).is_none()) {
                 if let Some(reason) = source_rest.broken_by_every(&value) {
                     let shown = String::from_utf8_lossy(text);
-                    return Some(format!("admits {shown}, which {reason} by the source grant"));
+                    return Some(format!("allows {shown}, which {reason} by the source grant"));
                 }
             }
         }
         if let (Some(own), Some(max)) = (self.max, source.max)
             && own > max
         {
-            return Some(format!("goes up to {own}, and the source grant to {max}"));
+            return Some(format!("has the maximum {own}; the source grant allows at most {max}"));
         }
         if let (Some(own), Some(min)) = (self.min, source.min)
             && own < min
         {
-            return Some(format!("goes down to {own}, and the source grant to {min}"));
+            return Some(format!("has the minimum {own}; the source grant requires at least {min}"));
         }
         if !self.patterns.is_empty()
             && let Some(missing) = source.patterns.difference(&self.patterns).next()
         {
-            return Some(format!("must keep the source grant's pattern {}; patterns add up", missing.text()));
+            return Some(format!("must repeat the pattern {} of the source grant; all patterns apply", missing.text()));
         }
         None
     }
@@ -151,7 +151,7 @@ impl Denial {
         if !fits {
             return Ok(());
         }
-        let reason = if self.any { "must not be given" } else { "has a value that the grant denies" };
+        let reason = if self.any { "must be absent" } else { "has a value that the grant denies" };
         Err(Violation { path: path.clone(), reason: reason.to_owned() })
     }
 
@@ -167,7 +167,7 @@ impl Denial {
             return None;
         }
         let drops = source.any || !source.values.is_within(&self.values) || !source.patterns.is_subset(&self.patterns);
-        drops.then(|| "denies less than the source grant; repeat what it denies or leave the parameter out".to_owned())
+        drops.then(|| "denies less than the source grant; repeat what it denies, or omit the parameter".to_owned())
     }
 
     /// What either denies.

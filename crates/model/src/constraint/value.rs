@@ -1,4 +1,4 @@
-//! How rules compare JSON values: by their canonical text, in which `1` and `1.0` are one value.
+//! Comparison of JSON values in rules: by their canonical text, in which `1` and `1.0` are equal.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,19 @@ use crate::strict_json;
 /// A value as its canonical text.
 pub(super) type ValueText = Vec<u8>;
 
-/// The text of a value.
 pub(super) fn value_text(value: &Value) -> ValueText {
     to_canonical(value)
 }
 
-/// Reads a text back.
+/// Parses a text.
 ///
 /// INVARIANT: the texts were written by this module from valid JSON.
 pub(super) fn read_text(text: &ValueText) -> Value {
     strict_json::parse(text).unwrap_or(Value::Null)
 }
 
-/// Values that are denied. Numbers that are one number to a service which reads doubles are one here, so that none
-/// passes in another's place; they are kept as they were given.
+/// Denied values. Numbers that are equal to a service that reads doubles are equal here, so that none passes in place
+/// of another; they are kept as given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct DeniedValues {
     given: BTreeSet<ValueText>,
@@ -47,7 +46,7 @@ impl DeniedValues {
         self.given.is_empty()
     }
 
-    /// Whether the others deny whatever these do.
+    /// Whether the others deny everything that these deny.
     pub(super) fn is_within(&self, others: &Self) -> bool {
         self.rounded.is_subset(&others.rounded)
     }

@@ -1,5 +1,5 @@
-//! Constraints as JSON: read strictly (what is not understood is refused by name) and written in one normal form, which
-//! is also the stored form.
+//! Constraints as JSON: parsed strictly (unknown members are rejected by name) and written in one normal form, which is
+//! also the stored form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ const PARAMETER_LIMIT: usize = 256;
 const LIST_LIMIT: usize = 1024;
 
 impl Constraints {
-    /// Reads the JSON form; `null` for a kind means that it is not set.
+    /// Parses the JSON form; `null` for a kind means that it is not set.
     pub fn from_json(value: &Value) -> Result<Self, ConstraintError> {
         let mut constraints = Self::default();
         let members = match value {
@@ -43,11 +43,11 @@ impl Constraints {
                 "max_invocations_per_hour" => {
                     let count = value.as_u64().filter(|&count| count <= 1_000_000_000);
                     constraints.max_invocations_per_hour =
-                        Some(count.ok_or_else(|| refuse(&path, "must be a whole number from 0 to 1000000000"))?);
+                        Some(count.ok_or_else(|| refuse(&path, "must be an integer from 0 to 1000000000"))?);
                 }
                 "max_cost_per_invocation" => {
                     let cost = value.as_f64().and_then(Cost::from_dollars);
-                    let reason = "must be an amount of US dollars, not negative, to at most six decimals";
+                    let reason = "must be a non-negative amount of US dollars with at most six decimal places";
                     constraints.max_cost_per_invocation = Some(cost.ok_or_else(|| refuse(&path, reason))?);
                 }
                 "allowed_parameters" => {
@@ -64,8 +64,8 @@ impl Constraints {
                     let hosts = HostSet::parse(texts(value, &path)?).map_err(|reason| refuse(&path, &reason))?;
                     constraints.allowed_hosts = Some(hosts);
                 }
-                // The protocol's shorthand: a bound on a parameter directly under `constraints`. What begins like the
-                // other kinds is more likely one of them misspelt (`max_invocations_per_min`) than a parameter.
+                // The protocol's shorthand: a bound on a parameter directly under `constraints`. A name that begins
+                // like the other kinds is more likely a misspelt kind (`max_invocations_per_min`) than a parameter.
                 _ if !name.starts_with("max_") && bound(name, value).is_some() => {
                     add_allowed(&mut constraints.allowed_parameters, name, value, &path)?
                 }
@@ -73,14 +73,14 @@ impl Constraints {
                     let known = KINDS.join(", ");
                     return Err(refuse(
                         &path,
-                        &format!("is no constraint; known are {known}, and NAME_max or NAME_min with a number"),
+                        &format!("is not a known constraint; use {known}, or NAME_max or NAME_min with a number"),
                     ));
                 }
             }
         }
         let count = constraints.allowed_parameters.len() + constraints.denied_parameters.len();
         if count > PARAMETER_LIMIT {
-            return Err(refuse("constraints", &format!("name {count} parameters, and {PARAMETER_LIMIT} is the limit")));
+            return Err(refuse("constraints", &format!("has {count} parameters, the limit is {PARAMETER_LIMIT}")));
         }
         Ok(constraints)
     }
@@ -142,14 +142,11 @@ fn add_allowed(
         rules.insert(parameter, rule);
         return Ok(());
     };
-    // Two statements on one parameter add up, unless they say different things of the same kind.
+    // Two rules on one parameter add up, unless they contradict each other in the same criterion.
     let clash = (known.max.is_some() && rule.max.is_some() && known.max != rule.max)
         || (known.min.is_some() && rule.min.is_some() && known.min != rule.min);
     if clash {
-        return Err(refuse(
-            path,
-            &format!("says something else of `{parameter}` than another constraint; say it once"),
-        ));
+        return Err(refuse(path, &format!("conflicts with another constraint on `{parameter}`; state it once")));
     }
     let merged = known.meet(&rule);
     rules.insert(parameter, merged);
@@ -174,15 +171,12 @@ fn rule(value: &Value, path: &str) -> Result<ParameterRule, ConstraintError> {
                         rule.required = value.as_bool().ok_or_else(|| refuse(&path, "must be true or false"))?;
                     }
                     _ => {
-                        return Err(refuse(
-                            &path,
-                            "is unknown; a rule has values, min, max, pattern, patterns, required",
-                        ));
+                        return Err(refuse(&path, "is unknown; use values, min, max, pattern, patterns or required"));
                     }
                 }
             }
             if rule == ParameterRule::default() {
-                return Err(refuse(path, "says nothing; give values, min, max, pattern or required"));
+                return Err(refuse(path, "is empty; set values, min, max, pattern or required"));
             }
         }
         _ => {
@@ -215,8 +209,8 @@ fn denial(value: &Value, path: &str) -> Result<Denial, ConstraintError> {
                     "pattern" => denial.patterns.extend([pattern(value, &path)?]),
                     "patterns" => denial.patterns.extend(patterns(value, &path)?),
                     "any" if value == &Value::Bool(true) => denial.any = true,
-                    "any" => return Err(refuse(&path, "must be true; leave it out otherwise")),
-                    _ => return Err(refuse(&path, "is unknown; a denial has values, pattern, patterns, any")),
+                    "any" => return Err(refuse(&path, "must be true or absent")),
+                    _ => return Err(refuse(&path, "is unknown; use values, pattern, patterns or any")),
                 }
             }
         }
@@ -228,12 +222,12 @@ fn denial(value: &Value, path: &str) -> Result<Denial, ConstraintError> {
         }
     }
     if denial == Denial::default() {
-        return Err(refuse(path, "denies nothing; give at least one value, pattern, or any: true"));
+        return Err(refuse(path, "denies nothing; set at least one value, a pattern, or any: true"));
     }
     Ok(denial)
 }
 
-/// Whether a rule on `other` would be written under the name that a bound on `path` has in short.
+/// Whether a rule on `other` would have the name of the shorthand for a bound on `path`.
 fn is_bound_of(other: &str, path: &str) -> bool {
     other.strip_prefix(path).is_some_and(|suffix| suffix == "_max" || suffix == "_min")
 }
@@ -303,7 +297,7 @@ fn denied_values(values: &[Value], path: &str) -> Result<DeniedValues, Constrain
 }
 
 fn pattern(value: &Value, path: &str) -> Result<Pattern, ConstraintError> {
-    let text = value.as_str().ok_or_else(|| refuse(path, "must be a text"))?;
+    let text = value.as_str().ok_or_else(|| refuse(path, "must be a string"))?;
     Pattern::parse(text).map_err(|reason| refuse(path, &reason))
 }
 
@@ -322,13 +316,14 @@ fn array<'a>(value: &'a Value, path: &str) -> Result<&'a Vec<Value>, ConstraintE
 }
 
 fn texts<'a>(value: &'a Value, path: &str) -> Result<Vec<&'a str>, ConstraintError> {
-    let values = array(value, path)?.iter().map(|value| value.as_str().ok_or_else(|| refuse(path, "must list texts")));
+    let values =
+        array(value, path)?.iter().map(|value| value.as_str().ok_or_else(|| refuse(path, "must be a list of strings")));
     values.collect()
 }
 
 fn check_count(values: &[Value], path: &str) -> Result<(), ConstraintError> {
     if values.len() > LIST_LIMIT {
-        return Err(refuse(path, &format!("lists {} entries, and {LIST_LIMIT} is the limit", values.len())));
+        return Err(refuse(path, &format!("has {} entries, the limit is {LIST_LIMIT}", values.len())));
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! How secrets come in: as `material`, or inside `metadata` under the names that clients of the protocol use. Either way
-//! they are taken out of everything that is stored in the clear or shown.
+//! How secrets are accepted: as `material`, or inside `metadata` under the names that clients of the protocol use. In
+//! both cases they are removed from everything that is stored unencrypted or shown.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -12,9 +12,9 @@ use crate::secret::{Material, Secret};
 use crate::secret_name::{is_secret, snake_case};
 use crate::text::check_identifier;
 
-/// The names under which secrets are known to arrive in `metadata`, at its top or in its `auth` object, in any spelling of
-/// them (`api_key`, `apiKey`, `API-Key`). Anywhere else nobody would look for them: what has the name or the shape of a
-/// secret there is refused, by the rules that hide it in arguments.
+/// The names under which secrets are accepted in `metadata`, at its top level or in its `auth` object, in any spelling
+/// (`api_key`, `apiKey`, `API-Key`). Elsewhere, a value with the name or the format of a secret is refused, by the
+/// rules that redact it in arguments.
 const SECRET_NAMES: [&str; 14] = [
     "access_token",
     "api_key",
@@ -31,57 +31,38 @@ const SECRET_NAMES: [&str; 14] = [
     "token",
     "username",
 ];
-/// One secret field. Certificates with their keys fit; a backup does not.
+/// The maximum length of one secret field. Certificates with their keys fit; a backup does not.
 const FIELD_LIMIT: usize = 64 * 1024;
 const FIELD_COUNT_LIMIT: usize = 32;
-/// A shorter secret would be found in ordinary words.
+/// A shorter secret would occur in ordinary words.
 const SEARCHABLE: usize = 8;
 
-/// Material that cannot be taken. No variant carries any of it.
+/// Invalid material. No variant contains any of it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MaterialError {
-    /// A field that is no text.
-    #[error("`{path}` must be a text of 1 to {FIELD_LIMIT} bytes")]
-    Field {
-        /// Which field.
-        path: String,
-    },
-    /// A field whose name cannot be kept.
+    #[error("`{path}` must be a string of 1 to {FIELD_LIMIT} bytes")]
+    Field { path: String },
     #[error(
-        "the names of material fields are short: letters, digits and . _ : @ -, at most {FIELD_COUNT_LIMIT} fields"
+        "`material` must have at most {FIELD_COUNT_LIMIT} fields with short names of letters, digits and . _ : @ -"
     )]
     Name,
-    /// The same field twice.
-    #[error("`{name}` is given twice; send each secret once, in `material` or in `metadata`")]
-    Twice {
-        /// Which field.
-        name: String,
-    },
-    /// Material that the auth type cannot use.
-    #[error("a credential of type {} needs {needs} in `material`", auth_type.as_str())]
+    #[error("duplicate secret `{name}`; send it once, in `material` or in `metadata`")]
+    Twice { name: String },
+    #[error("a credential of type {} requires {needs} in `material`", auth_type.as_str())]
     Incomplete {
-        /// The type.
         auth_type: AuthType,
-        /// What is missing, in words.
+        /// The missing fields.
         needs: &'static str,
     },
-    /// A secret where it would not be found, and be shown.
-    #[error("`{path}` looks like a secret, and would be shown; put it into `material`")]
-    Buried {
-        /// Where.
-        path: String,
-    },
-    /// A secret that also stands where it would be shown.
-    #[error("`{path}` contains the secret `{name}`, and would be shown; leave it out")]
-    Leak {
-        /// Where.
-        path: String,
-        /// Which secret.
-        name: String,
-    },
+    /// A secret in a place where it would be shown.
+    #[error("`{path}` looks like a secret and would be shown; put it into `material`")]
+    Buried { path: String },
+    /// A secret of the material that also occurs where it would be shown.
+    #[error("`{path}` contains the secret `{name}` and would be shown; remove it")]
+    Leak { path: String, name: String },
 }
 
-/// Takes an object of secret fields.
+/// Parses an object of secret fields.
 pub fn material_from_json(value: Value) -> Result<Material, MaterialError> {
     let mut material = Material::new();
     match value {
@@ -99,7 +80,7 @@ pub fn material_from_json(value: Value) -> Result<Material, MaterialError> {
     Ok(material)
 }
 
-/// Moves the secrets that stand in the metadata under known names into the material.
+/// Moves secrets in the metadata under known names into the material.
 pub fn lift_secrets(metadata: &mut Map<String, Value>, material: &mut Material) -> Result<(), MaterialError> {
     lift_from(metadata, material, "metadata")?;
     if let Some(Value::Object(auth)) = metadata.get_mut("auth") {
@@ -108,7 +89,7 @@ pub fn lift_secrets(metadata: &mut Map<String, Value>, material: &mut Material) 
     metadata.iter().try_for_each(|(name, value)| refuse_buried(name, value, "metadata", ""))
 }
 
-/// Checks that the material fits the auth type. No material at all is no mistake: it can come later.
+/// Checks that the material fits the auth type. Absent material is valid: it can be added later.
 pub fn check_material(auth_type: AuthType, material: &Material) -> Result<(), MaterialError> {
     if material.is_empty() {
         return Ok(());
@@ -131,7 +112,7 @@ pub fn check_material(auth_type: AuthType, material: &Material) -> Result<(), Ma
     if fits { Ok(()) } else { Err(MaterialError::Incomplete { auth_type, needs }) }
 }
 
-/// Refuses metadata, and a label, in which a secret of the material still stands.
+/// Refuses metadata, and a label, that contain a secret of the material.
 pub fn refuse_leaks(material: &Material, metadata: &Map<String, Value>, label: &str) -> Result<(), MaterialError> {
     let is_searched =
         |name: &str, secret: &Secret| secret.expose().len() >= SEARCHABLE && !is_public_field(name, secret);
@@ -154,8 +135,8 @@ pub fn refuse_leaks(material: &Material, metadata: &Map<String, Value>, label: &
     Ok(())
 }
 
-/// Whether a field of the material accompanies a secret and is none: services name it in ordinary results, and agents in
-/// ordinary arguments. Some services take a key as the user name, which is told by its shape.
+/// Whether a field of the material accompanies a secret and is not secret itself: services name it in ordinary results,
+/// and agents in ordinary arguments. Some services take a key as the user name, which is recognized by its format.
 pub fn is_public_field(name: &str, value: &Secret) -> bool {
     let by_name = matches!(name, "account_id" | "client_id" | "scope" | "scopes" | "token_type" | "username");
     (by_name || name.ends_with("_expires_at")) && !shape::occurs(value.expose())
@@ -167,7 +148,7 @@ fn lift_from(members: &mut Map<String, Value>, material: &mut Material, path: &s
     for name in spelled {
         match members.remove(&name) {
             None | Some(Value::Null) => {}
-            // Some names are those of settings too, such as where the token comes from.
+            // Some names are also those of settings, such as the source of the token.
             Some(value @ (Value::Object(_) | Value::Array(_))) if !SECRET_NAMES.contains(&name.as_str()) => {
                 members.insert(name, value);
             }
@@ -177,8 +158,8 @@ fn lift_from(members: &mut Map<String, Value>, material: &mut Material, path: &s
     Ok(())
 }
 
-/// Looks for secrets at any depth: texts under their names, and texts and names of their shape. `client_id` and
-/// `username` are also names of parameters, and no secrets by themselves.
+/// Searches for secrets at any depth: strings under their names, and strings and names with their format. `client_id`
+/// and `username` are also names of parameters, and not secrets by themselves.
 fn refuse_buried(name: &str, value: &Value, path: &str, around: &str) -> Result<(), MaterialError> {
     let buried = || Err(MaterialError::Buried { path: format!("{path}.{name}") });
     match value {
@@ -197,7 +178,7 @@ fn refuse_buried(name: &str, value: &Value, path: &str, around: &str) -> Result<
     }
 }
 
-/// Where something is: `authorization_url` has the name of a secret, and is none.
+/// A URL or path: `authorization_url` has the name of a secret and is not one.
 fn is_address(text: &str) -> bool {
     text.starts_with("https://") || text.starts_with("http://") || text.starts_with('/')
 }
@@ -266,7 +247,7 @@ mod tests {
         let error = buried(json!({"upstreams": [{"oauth": {"client_secret": "s3cret"}}]})).unwrap();
         assert_eq!(
             error,
-            "`metadata.upstreams.oauth.client_secret` looks like a secret, and would be shown; put it into `material`"
+            "`metadata.upstreams.oauth.client_secret` looks like a secret and would be shown; put it into `material`"
         );
         assert_eq!(buried(json!({"endpoints": {"token": {"path": "/token"}}, "mapping": {"username": "query"}})), None);
     }
@@ -314,10 +295,7 @@ mod tests {
         let (metadata, material) =
             lifted(json!({"api_key": "zebra-crossing", "headers": {"X": ["see zebra%2Dcrossing"]}}));
         let error = refuse_leaks(&material, &metadata, "label").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`metadata.headers` contains the secret `api_key`, and would be shown; leave it out"
-        );
+        assert_eq!(error.to_string(), "`metadata.headers` contains the secret `api_key` and would be shown; remove it");
     }
 
     #[test]
@@ -333,7 +311,10 @@ mod tests {
     fn each_auth_type_says_what_it_needs() {
         let material = material_from_json(json!({"username": "ann"})).ok().unwrap();
         let error = check_material(AuthType::BasicAuth, &material).unwrap_err();
-        assert_eq!(error.to_string(), "a credential of type basic_auth needs `username` and `password` in `material`");
+        assert_eq!(
+            error.to_string(),
+            "a credential of type basic_auth requires `username` and `password` in `material`"
+        );
         assert_eq!(check_material(AuthType::Custom, &material), Ok(()));
         assert_eq!(check_material(AuthType::Webhook, &Material::new()), Ok(()));
     }

@@ -1,5 +1,5 @@
 //! Descriptors for models (RFC 0112): few members, and arguments in the part of JSON Schema that every model provider
-//! understands. What does not fit there is left out, so the schema is a hint; the gate checks the full one.
+//! supports. Everything else is omitted, so the schema is a hint; the gate checks the full one.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use crate::text::Line;
 #[cfg(test)]
 mod tests;
 
-/// Keys that occur nowhere in a compact schema.
+/// Keys that never occur in a compact schema.
 const FORBIDDEN: [&str; 7] = ["$ref", "allOf", "anyOf", "dependentSchemas", "not", "oneOf", "patternProperties"];
-/// Keywords that are kept as they are. Each only ever refuses more, so that any of them can be left out.
+/// Keywords that are kept unchanged. Each only restricts, so that any of them can be omitted.
 const PLAIN: [&str; 28] = [
     "const",
     "contentEncoding",
@@ -46,13 +46,13 @@ const PLAIN: [&str; 28] = [
     "uniqueItems",
     "writeOnly",
 ];
-/// How much a compact schema may hold, and how much one keyword's value, in bytes or nearly so. References that fan out
-/// are cut off there.
+/// The approximate size limit of a compact schema, and of one keyword's value, in bytes. References that fan out are
+/// cut off there.
 const ROOM: usize = 64 * 1024;
 const VALUE_ROOM: usize = 8 * 1024;
-/// What anything takes besides its text.
+/// The size of anything besides its text.
 const OVERHEAD: usize = 8;
-/// How deep schemas may be nested after references were followed.
+/// The maximum nesting of schemas after references were followed.
 const DEPTH_LIMIT: usize = 24;
 
 /// A tool as a model needs to know it.
@@ -84,7 +84,7 @@ impl CompactDescriptor {
 
 /// A schema for an object, without the forbidden keys.
 ///
-/// INVARIANT: whatever object passes the full schema passes this one.
+/// INVARIANT: every object that is valid by the full schema is valid by this one.
 fn compact_schema(document: &Value) -> Value {
     let mut reduction = Reduction { document, open: vec![std::ptr::from_ref(document)], room: ROOM };
     let mut schema = document.as_object().map(|members| reduction.members(members, 0)).unwrap_or_default();
@@ -95,7 +95,7 @@ fn compact_schema(document: &Value) -> Value {
 
 struct Reduction<'a> {
     document: &'a Value,
-    /// The referenced schemas that are being written, told apart by where they lie in memory.
+    /// The referenced schemas that are being written, identified by their address.
     open: Vec<*const Value>,
     room: usize,
 }
@@ -134,7 +134,7 @@ impl<'a> Reduction<'a> {
         kept
     }
 
-    /// Writes the properties. False where some went unnamed, so that a rule for all others would hit them too.
+    /// Writes the properties. False if some were omitted, so that a rule for all others would apply to them too.
     fn properties(&mut self, members: &'a Map<String, Value>, depth: usize, kept: &mut Map<String, Value>) -> bool {
         let Some(properties) = members.get("properties").and_then(Value::as_object) else {
             return !members.contains_key("patternProperties");
@@ -150,8 +150,8 @@ impl<'a> Reduction<'a> {
         all_named
     }
 
-    /// Adds what a reference and the parts of an `allOf` say of the same value. A reference to what is being written
-    /// already adds nothing.
+    /// Adds the constraints of a reference and of the parts of an `allOf`. A reference to a schema that is being
+    /// written adds nothing.
     fn in_place(&mut self, members: &'a Map<String, Value>, depth: usize, kept: &mut Map<String, Value>) {
         let target = members.get("$ref").and_then(Value::as_str).and_then(|to| referenced(self.document, to));
         if let Some(target) = target.filter(|target| !self.open.contains(&std::ptr::from_ref(*target))) {
@@ -174,7 +174,7 @@ impl<'a> Reduction<'a> {
         fits
     }
 
-    /// What is too large counts as far as it was looked at: looking is what takes the time.
+    /// A value that is too large counts as far as it was visited: visiting is what takes the time.
     fn take_value(&mut self, value: &Value) -> bool {
         let before = self.room.min(VALUE_ROOM);
         let mut left = before;
@@ -184,7 +184,7 @@ impl<'a> Reduction<'a> {
     }
 }
 
-/// Whether a value has no forbidden key, and room.
+/// Whether a value has no forbidden key and fits.
 fn is_plain(value: &Value, left: &mut usize) -> bool {
     let length = OVERHEAD + value.as_str().map_or(0, str::len);
     if length > *left {
@@ -202,9 +202,9 @@ fn is_plain(value: &Value, left: &mut usize) -> bool {
     }
 }
 
-/// Adds another schema for the same value. Where both say something the first is kept, which refuses less than both.
+/// Adds another schema for the same value. If both have a keyword the first is kept, which restricts less than both.
 fn merge(own: &mut Map<String, Value>, mut more: Map<String, Value>) {
-    // These two mean something only together: `items` is for what `prefixItems` does not reach.
+    // These two have a meaning only together: `items` applies to what `prefixItems` does not.
     if own.contains_key("items") || own.contains_key("prefixItems") {
         more.remove("items");
         more.remove("prefixItems");

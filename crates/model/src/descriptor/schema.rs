@@ -1,4 +1,4 @@
-//! What descriptors look like, as JSON Schema: for the API's own description and for the tests of whatever makes one.
+//! The JSON Schemas of descriptors, for the description of the API and for tests.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! The ids of tools, unique over all sources: a scope that says where the tool comes from, a colon, and its name there
+//! The ids of tools, unique over all sources: a scope for the source of the tool, a colon, and its name there
 //! (`connector:stripe.charges.create`).
 
 use std::fmt;
@@ -13,26 +13,25 @@ use crate::service::ToolName;
 const CONNECTOR: &str = "connector";
 const CORE: &str = "openwop";
 const MCP: &str = "mcp";
-/// What the scope of a host extension begins with; its service follows.
+/// The prefix of the scope of a host extension, followed by its service.
 const HOST_EXTENSION: &str = "x-host-";
-/// Stands, in the name of a service, for the character that ends it in the id. No name has it.
+/// Replaces, in the name of a service, the character that ends it in the id. No name contains it.
 const ESCAPE: &str = "~";
 
 /// The id of a tool.
 ///
-/// INVARIANT: two tools of one tenant never have the same id. What separates service and tool does not occur in the
+/// INVARIANT: two tools of one tenant never have the same id. The separator of service and tool does not occur in the
 /// service's part: service `a.b` with tool `c` is `connector:a~b.c`, service `a` with tool `b.c` is `connector:a.b.c`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ToolId(String);
 
-/// The text is not the id of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("a tool id looks like connector:SERVICE.TOOL, mcp:SERVER.TOOL, x-host-SERVICE:TOOL or openwop:TOOL")]
+#[error("must be a tool id: connector:SERVICE.TOOL, mcp:SERVER.TOOL, x-host-SERVICE:TOOL or openwop:TOOL")]
 pub struct ToolIdError;
 
 impl ToolId {
-    /// The id of a tool that a service has; `None` for the sources that have no services.
+    /// The id of a service's tool; `None` for sources without services.
     pub fn of_service(source: SourceKind, service: &ServiceName, tool: &ToolName) -> Option<Self> {
         let service = service.as_str();
         Some(Self(match source {
@@ -43,22 +42,20 @@ impl ToolId {
         }))
     }
 
-    /// The id of a tool of the protocol's own scope, such as `openwop:http.fetch`.
+    /// The id of a tool in the protocol's own scope, such as `openwop:http.fetch`.
     pub fn core(tool: &ToolName) -> Self {
         Self(format!("{CORE}:{tool}"))
     }
 
-    /// Reads an id.
     pub fn parse(text: &str) -> Result<Self, ToolIdError> {
         read(text).map(|_| Self(text.to_owned())).ok_or(ToolIdError)
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The service and the tool, for the sources that have services.
+    /// The service and the tool, for sources with services.
     pub fn service_and_tool(&self) -> Option<(SourceKind, ServiceName, ToolName)> {
         match read(&self.0)? {
             Read::Service(source, service, tool) => Some((source, service, tool)),
@@ -66,7 +63,7 @@ impl ToolId {
         }
     }
 
-    /// Whether a tool of this id can come from there.
+    /// Whether a tool with this id can come from this source.
     pub fn fits(&self, source: SourceKind) -> bool {
         match read(&self.0) {
             Some(Read::Service(own, ..)) => own == source,
@@ -95,7 +92,6 @@ impl<'de> Deserialize<'de> for ToolId {
     }
 }
 
-/// What an id says.
 enum Read {
     Service(SourceKind, ServiceName, ToolName),
     Core,

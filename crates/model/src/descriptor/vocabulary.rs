@@ -1,5 +1,4 @@
-//! The closed vocabularies of descriptors (RFC 0078 §C): each a few words, written the same in service definitions and
-//! on the wire.
+//! The closed vocabularies of descriptors (RFC 0078 §C), written the same in service definitions and on the wire.
 
 use std::fmt;
 
@@ -14,17 +13,15 @@ macro_rules! vocabularies {
         }
 
         impl $name {
-            /// All words and what they mean.
+            /// All words with their variants.
             pub const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)+];
 
-            /// As it is written.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
                 }
             }
 
-            /// Reads the word back.
             pub fn parse(text: &str) -> Option<Self> {
                 Self::WORDS.iter().find(|(word, _)| *word == text).map(|&(_, meaning)| meaning)
             }
@@ -39,66 +36,61 @@ macro_rules! vocabularies {
 }
 
 vocabularies! {
-    /// What backs a tool.
+    /// The source of a tool.
     SourceKind {
-        /// An installed pack of nodes, and what the host has built in.
+        /// An installed pack of nodes, and built-in tools of the host.
         NodePack = "node-pack",
         /// A workflow that is called like a tool.
         Workflow = "workflow",
-        /// A server that speaks the Model Context Protocol.
+        /// A server of the Model Context Protocol.
         Mcp = "mcp",
         /// A service of the registry, called over HTTP with a credential.
         Connector = "connector",
-        /// Something of this host's own, outside what the protocol vouches for.
+        /// A tool of this host, outside the protocol's guarantees.
         HostExtension = "host-extension",
     }
     /// How dangerous a tool is, from least to most.
     SafetyTier {
-        /// No effect outside, and nothing read there.
+        /// No external effect, and no external reads.
         Pure = "pure",
-        /// Reads what is outside.
+        /// Reads external state.
         Read = "read",
-        /// Changes what is outside.
+        /// Changes external state.
         Write = "write",
         /// Runs commands of the caller's choice.
         Exec = "exec",
     }
-    /// How a tool reaches the network.
+    /// How a tool accesses the network.
     Egress {
         /// Not at all.
         None = "none",
-        /// Through the guarded fetch that tools are offered.
+        /// Through the guarded fetch for tools.
         SafeFetch = "safe-fetch",
         /// Through the gate, in another way.
         HostMediated = "host-mediated",
         /// In a way that only the host knows.
         HostOwned = "host-owned",
     }
-    /// Whether a person must approve a call.
+    /// Whether a call needs approval.
     ApprovalNeed {
-        /// No.
         Never = "never",
-        /// Where a rule says so.
+        /// If a rule requires it.
         Conditional = "conditional",
-        /// Yes.
         Always = "always",
     }
-    /// What happens when a call is made again.
+    /// The effect of a repeated call.
     ReplayPolicy {
-        /// The same, and nothing else.
+        /// The same result and no other effect.
         Deterministic = "deterministic",
-        /// No more than the first time.
+        /// No more effect than the first time.
         Idempotent = "idempotent",
-        /// Perhaps something else.
+        /// Possibly another effect.
         NonDeterministic = "non-deterministic",
     }
-    /// How much a call costs or how long it takes, roughly. Advice, not a limit.
+    /// The approximate cost or duration of a call. Advice, not a limit.
     Hint {
-        /// Little.
         Low = "low",
-        /// Some.
         Medium = "medium",
-        /// Much.
         High = "high",
     }
 }

@@ -1,4 +1,4 @@
-//! Principals that come, change and go.
+//! Principals: registration, changes and removal.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -24,19 +24,19 @@ pub struct AgentRemoved {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentUpdated {
     pub agent_id: PrincipalId,
-    /// The names of the fields.
+    /// The names of the changed fields.
     pub changed: Vec<String>,
-    /// All that it may do now, where that changed.
+    /// The new permissions, if they changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionSet>,
-    /// The count of its changes, with this one.
+    /// The number of its changes, including this one.
     pub revision: u64,
-    /// All that it holds now, where that changed.
+    /// The new scopes, if they changed.
     #[serde(default, deserialize_with = "stored_scopes", skip_serializing_if = "Option::is_none")]
     pub scopes: Option<HeldScopes>,
 }
 
-/// A stored scope need not be one that may be given today.
+/// A stored scope need not be valid by the current rules.
 fn stored_scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HeldScopes>, D::Error> {
     Ok(Option::<Vec<String>>::deserialize(deserializer)?.map(HeldScopes::from_stored))
 }

@@ -1,4 +1,4 @@
-//! Approvals: that somebody was asked, who decided what, how it ended; never the arguments.
+//! Approvals: requests, decisions and ends; never the arguments.
 
 use std::borrow::Cow;
 
@@ -20,11 +20,11 @@ pub struct ApprovalRequested {
     pub category: Category,
     pub digest: String,
     pub expires_at: Timestamp,
-    /// The name that OpenWOP has for the approval.
+    /// OpenWOP's name of the approval.
     #[serde(rename = "gateId")]
     pub gate_id: ApprovalId,
     pub invocation_id: InvocationId,
-    /// `approval`: what OpenWOP interrupts a run for.
+    /// `approval`: the kind of OpenWOP interrupt.
     pub kind: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionName>,
@@ -41,25 +41,25 @@ pub struct ApprovalDecided {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     pub digest: String,
-    /// The name that OpenWOP has for the approval.
+    /// OpenWOP's name of the approval.
     #[serde(rename = "gateId")]
     pub gate_id: ApprovalId,
     pub invocation_id: InvocationId,
-    /// Who decided; `None` where it ended without a decision.
+    /// Who decided; `None` if it ended without a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<PrincipalId>,
     #[serde(rename = "quorumProgress", skip_serializing_if = "Option::is_none")]
     pub quorum_progress: Option<QuorumProgress>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What covers later calls by this decision.
+    /// The standing approval that this decision created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing_approval_id: Option<StandingApprovalId>,
     pub status: ApprovalStatus,
     pub tool: String,
 }
 
-/// How many have approved, and how many must.
+/// The number of approvals so far and required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuorumProgress {
     pub given: u32,
@@ -89,13 +89,13 @@ pub struct StandingApprovalRevoked {
     pub used: u64,
 }
 
-/// A call was let pass by it.
+/// A call passed by it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StandingApprovalUsed {
     pub invocation_id: InvocationId,
     pub standing_approval_id: StandingApprovalId,
     pub tool: String,
-    /// How often, with this one.
+    /// The number of uses, including this one.
     pub used: u64,
 }
 
@@ -108,7 +108,7 @@ pub struct ApprovalModeChanged {
 }
 
 impl EventPayload {
-    /// A person is asked.
+    /// An approval was requested.
     pub fn approval_requested(approval: &Approval) -> Self {
         Self::ApprovalRequested(Box::new(ApprovalRequested {
             approval_id: approval.id,
@@ -126,7 +126,7 @@ impl EventPayload {
         }))
     }
 
-    /// Somebody approved, and more must.
+    /// Somebody approved, and more approvals are required.
     pub fn approval_counted(approval: &Approval) -> Self {
         Self::ApprovalCounted(Box::new(decided(approval)))
     }
@@ -181,7 +181,7 @@ impl EventPayload {
         }
     }
 
-    /// A vote that was counted, or the end of an approval.
+    /// A counted vote, or the end of an approval.
     pub fn approval_decided(&self) -> Option<&ApprovalDecided> {
         match self {
             Self::ApprovalCancelled(decided)

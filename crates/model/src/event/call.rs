@@ -1,4 +1,4 @@
-//! Calls of tools. `agent.toolCalled` is [`ToolCalled`](crate::hook::ToolCalled).
+//! Tool calls. `agent.toolCalled` is [`ToolCalled`](crate::hook::ToolCalled).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -33,14 +33,14 @@ pub struct CallDetached {
     /// SHA-256 of the canonical parameters.
     pub arguments_hash: String,
     pub invocation_id: InvocationId,
-    /// As the caller names it.
+    /// The caller's name of it.
     pub tool: String,
 }
 
-/// Refused calls of one principal beyond those that are recorded one by one.
+/// Refused calls of one principal beyond those that are recorded individually.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolDenialsCounted {
-    /// How many, by the code of their refusal.
+    /// The number of refusals by code.
     pub codes: BTreeMap<String, u64>,
     pub count: u64,
     pub first_at: Timestamp,
@@ -66,25 +66,25 @@ pub struct ToolDenied {
     /// SHA-256 of the canonical parameters.
     pub arguments_hash: String,
     pub error_code: String,
-    /// The grant that would have been used, where one was chosen.
+    /// The grant that would have been used, if one was chosen.
     pub grant_id: Option<GrantId>,
     pub invocation_id: InvocationId,
     pub reason: String,
-    /// The same in the terms of RFC 0064. The oldest ledgers do not have it.
+    /// The same in the terms of RFC 0064. Absent in the oldest ledgers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub returned: Option<ToolReturned>,
-    /// `None` where the tool was not found.
+    /// `None` if the tool was not found.
     pub service: Option<ServiceName>,
     /// The stage of the pipeline.
     pub stage: Cow<'static, str>,
-    /// The tool, or what the caller called it.
+    /// The tool, or the name that the caller sent.
     pub tool: String,
     /// As in [`ToolInvoked`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
 }
 
-/// RFC 0064: an allowlist names a tool that does not exist, so that no call of it will ever be made.
+/// RFC 0064: an allowlist names a tool that does not exist, so that it can never be called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolForbidden {
@@ -95,11 +95,11 @@ pub struct ToolForbidden {
 }
 
 impl ToolForbidden {
-    /// In the allowlist of this agent; `None` where it is no agent's.
+    /// In the allowlist of this agent; `None` if it is not an agent's.
     pub fn at_load(agent: Option<&PrincipalId>, tool: &ToolId) -> Self {
         Self {
             agent_id: agent.map_or(NO_AGENT.into(), agent_label).into_owned(),
-            // The same reference has the same id wherever and whenever it is met.
+            // The same reference always has the same id.
             call_id: format!("forbidden:{}", sha256(tool.as_str().as_bytes()).to_hex()),
             status: ReturnStatus::Forbidden,
             tool_name: tool.as_str().to_owned(),
@@ -107,7 +107,7 @@ impl ToolForbidden {
     }
 }
 
-/// RFC-0014: a call that was admitted. Also one that was cut off (`unknown`) and one that its caller reports.
+/// RFC-0014: an admitted call, including one with an unknown outcome (`unknown`) and one that its caller reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolInvoked {
     /// SHA-256 of the canonical parameters.
@@ -122,26 +122,26 @@ pub struct ToolInvoked {
     pub invocation_id: InvocationId,
     /// The parameters, as far as the tool's logging rule allows.
     pub parameters_summary: Map<String, Value>,
-    /// Whether the caller reported it, instead of having it made by the gate.
+    /// Whether the caller reported it, instead of calling through the gate.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reported: bool,
     /// SHA-256 of method, URL and canonical parameters of the request that was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_fingerprint: Option<String>,
-    /// The same in the terms of RFC 0064, where the gate made the call. The oldest ledgers do not have it.
+    /// The same in the terms of RFC 0064, if the gate executed the call. Absent in the oldest ledgers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub returned: Option<ToolReturned>,
     pub service: Option<ServiceName>,
     pub status: InvocationStatus,
     pub tool: String,
-    /// The distributed trace that the call belongs to, where its caller or the gate traces it.
+    /// The distributed trace of the call, if its caller or the gate traces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
 }
 
 impl Event {
-    /// How a call returned, in the terms of RFC 0064: as it was recorded, or, for a call from before that or one that its
-    /// caller reports, as its record tells it. `None` for every other event.
+    /// The return of a call in the terms of RFC 0064: as recorded, or derived from the record of a call that is older
+    /// or reported by its caller. `None` for every other event.
     pub fn returned(&self) -> Option<Cow<'_, ToolReturned>> {
         let (recorded, service, tool) = match &self.payload {
             EventPayload::ToolDenied(denied) => (&denied.returned, &denied.service, &denied.tool),

@@ -21,7 +21,7 @@ pub struct CredentialExpired {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CredentialRevoked {
-    /// How many grants ended with it.
+    /// The number of grants that ended with it.
     pub affected_grants_count: u64,
     pub credential_id: CredentialId,
     pub reason: String,

@@ -18,7 +18,7 @@ pub struct GrantCreated {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GrantDelegated {
-    /// How often it can be delegated further; `None` is without limit.
+    /// The remaining delegation depth; `None` is unlimited.
     pub delegation_depth: Option<u32>,
     pub grant_id: GrantId,
     pub scopes: ScopeSet,
@@ -38,7 +38,7 @@ pub struct GrantResumed {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GrantRevoked {
-    /// How many grants below it ended with it.
+    /// The number of delegated grants that ended with it.
     pub cascade_count: u64,
     pub grant_id: GrantId,
     pub reason: String,

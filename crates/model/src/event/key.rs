@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeyCreated {
-    /// The name of the client certificate that it stands for. Ledgers from before client certificates have none.
+    /// The name of the client certificate that it represents. Absent in ledgers from before client certificates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
     pub expires_at: Option<Timestamp>,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::merkle::Hash;
 use crate::principal::TenantId;
 
-/// An operator accepted a ledger that went back behind a signed head. All members are absent where the file of the known
-/// heads was damaged, those of `found` also where the ledger has no such log.
+/// An operator accepted a ledger that was rolled back behind a signed head. All members are absent if the file of known
+/// heads was damaged, those of `found` also if the ledger has no such log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerRollbackAccepted {
     pub found_root: Option<Hash>,

@@ -36,7 +36,7 @@ macro_rules! payloads {
         impl EventKind {
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// As it is stored, shown and filtered by.
+            /// The form that is stored, shown and filtered by.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -44,16 +44,16 @@ macro_rules! payloads {
             }
         }
 
-        /// What an event says. Serialized as the `data` of the event.
+        /// The payload of an event. Serialized as the `data` of the event.
         #[derive(Debug, Clone, PartialEq)]
         pub enum EventPayload {
             $($(#[$doc])* $variant($payload),)+
-            /// Read from a log: a type that this version does not have, or a payload that it cannot read.
+            /// Read from a log: a type that this version does not have, or a payload that it cannot parse.
             Unknown(UnknownPayload),
         }
 
         impl EventPayload {
-            /// Its type; `None` where it is unknown.
+            /// `None` if it is unknown.
             pub fn kind(&self) -> Option<EventKind> {
                 match self {
                     $(Self::$variant(_) => Some(EventKind::$variant),)+
@@ -61,7 +61,7 @@ macro_rules! payloads {
                 }
             }
 
-            /// The payload of an event of this type.
+            /// Parses the payload of an event of this type.
             pub fn read(kind: &str, data: &Value) -> Self {
                 let read = EventKind::parse(kind).and_then(|kind| match kind {
                     $(EventKind::$variant => Deserialize::deserialize(data).ok().map(Self::$variant),)+
@@ -128,7 +128,7 @@ payloads! {
     TenantCreated(TenantCreated) = "tenant.created",
     ToolDenialsCounted(ToolDenialsCounted) = "tool.denials.counted",
     ToolDenied(Box<ToolDenied>) = "tool.denied",
-    /// The return of a call that is never made; other returns stand inside `ToolDenied` and `ToolInvoked`.
+    /// The return of a call that is never made; other returns are inside `ToolDenied` and `ToolInvoked`.
     ToolForbidden(ToolForbidden) = RETURNED,
     ToolInvoked(Box<ToolInvoked>) = "tool.invoked",
     ToolSessionClosed(ToolSessionClosed) = "tool.session.closed",
@@ -146,7 +146,7 @@ pub struct UnknownPayload {
 }
 
 impl EventKind {
-    /// What happens to an approval, but not to standing approvals and sessions.
+    /// Events of approvals, without standing approvals and sessions.
     pub const APPROVAL: [Self; 8] = [
         Self::ApprovalCancelled,
         Self::ApprovalCounted,
@@ -158,7 +158,7 @@ impl EventKind {
         Self::ApprovalTimedOut,
     ];
 
-    /// What those follow who decide approvals.
+    /// Events that approvers subscribe to.
     pub fn about_approvals() -> impl Iterator<Item = Self> {
         let others = [
             Self::ApprovalModeChanged,
@@ -169,14 +169,32 @@ impl EventKind {
         Self::APPROVAL.into_iter().chain(others)
     }
 
-    /// Reads [`EventKind::as_str`] back.
+    /// What the tools that somebody may call depend on.
+    pub const CATALOG: [Self; 14] = [
+        Self::AgentRemoved,
+        Self::AgentUpdated,
+        Self::CredentialCreated,
+        Self::CredentialExpired,
+        Self::CredentialRevoked,
+        Self::CredentialRotated,
+        Self::GrantCreated,
+        Self::GrantDelegated,
+        Self::GrantExpired,
+        Self::GrantResumed,
+        Self::GrantRevoked,
+        Self::GrantSuspended,
+        Self::ServiceApplied,
+        Self::ServiceRemoved,
+    ];
+
+    /// Parses [`EventKind::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == text)
     }
 }
 
 impl EventPayload {
-    /// The type of the event, as it is stored.
+    /// The stored type of the event.
     pub fn name(&self) -> &str {
         match self {
             Self::Unknown(unknown) => &unknown.kind,

@@ -8,9 +8,9 @@ pub struct PoliciesChanged {
     /// SHA-256 of the canonical files.
     pub digest: String,
     pub note: Option<String>,
-    /// How many rules there are.
+    /// The number of rules.
     pub rules: u64,
-    /// How many of them are in shadow mode.
+    /// The number of rules in shadow mode.
     pub shadowed: u64,
     /// The version or the rule that the change is about.
     pub subject: Option<String>,

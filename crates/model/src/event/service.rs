@@ -11,7 +11,7 @@ pub struct ServiceApplied {
     /// SHA-256 of the canonical definition.
     pub digest: String,
     pub service: ServiceName,
-    /// How many tools it has.
+    /// The number of tools.
     pub tools: u64,
     pub version: ServiceVersion,
 }

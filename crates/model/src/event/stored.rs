@@ -1,5 +1,5 @@
-//! Events as they are read from a log, an export or the API. The canonical text stays the truth: what this version
-//! cannot read is kept and shown as it is.
+//! Events as read from a log, an export or the API. The canonical text is authoritative: what this version cannot parse
+//! is kept and shown unchanged.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,14 +13,14 @@ use crate::time::Timestamp;
 
 /// A text that is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("not an event: {0}")]
+#[error("invalid event: {0}")]
 pub struct EventError(String);
 
 /// An event of a log that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("event {} is damaged in the ledger ({reason})", place(.sequence))]
+#[error("event {} is damaged in the ledger: {reason}", place(.sequence))]
 pub struct DamagedEvent {
-    /// Its place in the log, where that is known.
+    /// Its position in the log, if that is known.
     pub sequence: Option<u64>,
     pub reason: String,
 }
@@ -29,13 +29,13 @@ fn place(sequence: &Option<u64>) -> String {
     sequence.map_or_else(|| "without a sequence".to_owned(), |sequence| sequence.to_string())
 }
 
-/// An event with its place in the log.
+/// An event with its position in the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredEvent {
     /// Counted from zero without gaps.
     pub sequence: u64,
     pub event: Event,
-    /// All of it with its sequence, also what this version does not know.
+    /// The whole event with its sequence, including what this version does not know.
     pub whole: Value,
 }
 
@@ -56,7 +56,7 @@ struct Members {
 }
 
 impl Event {
-    /// Reads the canonical text of an event. A payload that cannot be read is [`EventPayload::Unknown`].
+    /// Parses the canonical text of an event. A payload that cannot be parsed is [`EventPayload::Unknown`].
     pub fn read(canonical: &str) -> Result<Self, EventError> {
         serde_json::from_str::<Members>(canonical).map_err(|error| EventError(error.to_string()))?.try_into()
     }
@@ -69,7 +69,7 @@ impl TryFrom<Members> for Event {
         let Members { actor, agent_id, data, id, intent_id, plan_id, run_id, task_id, tenant, timestamp, r#type } =
             members;
         if !data.is_object() {
-            return Err(EventError("`data` is no object".to_owned()));
+            return Err(EventError("`data` is not an object".to_owned()));
         }
         Ok(Self {
             id,
@@ -85,7 +85,7 @@ impl TryFrom<Members> for Event {
 }
 
 impl StoredEvent {
-    /// Reads the event that is stored as this canonical text, at this place.
+    /// Parses the stored canonical text of an event with this sequence.
     pub fn read(canonical: &str, sequence: u64) -> Result<Self, DamagedEvent> {
         let damaged = |reason: String| DamagedEvent { sequence: Some(sequence), reason };
         let mut whole: Value = serde_json::from_str(canonical).map_err(|error| damaged(error.to_string()))?;
@@ -95,7 +95,7 @@ impl StoredEvent {
         Self::of_whole(whole, sequence)
     }
 
-    /// Reads an event as the API shows it, which has its sequence among its members.
+    /// Parses an event as the API shows it, with its sequence among its members.
     pub fn from_shown(whole: Value) -> Result<Self, DamagedEvent> {
         match whole.get("sequence").and_then(Value::as_u64) {
             Some(sequence) => Self::of_whole(whole, sequence),
@@ -111,7 +111,7 @@ impl StoredEvent {
         }
     }
 
-    /// The payload as it is stored.
+    /// The stored payload.
     pub fn data(&self) -> &Value {
         self.whole.get("data").unwrap_or(&Value::Null)
     }

@@ -11,7 +11,7 @@ pub struct VaultCreated {
     pub vault_id: VaultId,
 }
 
-/// What a vault held ends with it.
+/// The contents of a vault end with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VaultDeleted {
     pub revoked_credentials: u64,
@@ -22,8 +22,8 @@ pub struct VaultDeleted {
 /// All material is wrapped by another master key now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VaultRekeyed {
-    /// The master key in use.
+    /// The current master key.
     pub key_id: String,
-    /// How many data keys were wrapped again.
+    /// The number of rewrapped data keys.
     pub rewrapped: u64,
 }

@@ -1,4 +1,4 @@
-//! What a guardian is asked about: the part of an event that would be used, and that it may change.
+//! The content of an event: the part that would be used, and that a guardian may modify.
 
 use std::borrow::Cow;
 
@@ -10,78 +10,58 @@ use crate::merkle::sha256;
 /// What would be used if nobody objects.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content<'a> {
-    /// The arguments of a tool.
     Arguments(Cow<'a, Map<String, Value>>),
-    /// What a tool answered.
     Result {
-        /// The answer.
         value: Cow<'a, Value>,
-        /// Whether it tells of a failure.
+        /// Whether it is a failure.
         is_error: bool,
     },
     /// A message or a trigger, in parts.
     Parts(Vec<Part>),
     /// Entries of a memory.
     Memory(Vec<String>),
-    /// What was found in a knowledge base.
+    /// Results of a knowledge base.
     Knowledge {
-        /// What was looked for.
         query: Option<String>,
-        /// By which words.
         keywords: Vec<String>,
-        /// What was found.
         results: Vec<Finding>,
     },
-    /// A message of another protocol, as it stands.
+    /// A message of another protocol, unchanged.
     Message(Cow<'a, Value>),
 }
 
-/// One part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// What is in it.
     pub body: PartBody,
-    /// What is said about it.
     pub metadata: Option<Value>,
 }
 
-/// What is in a part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PartBody {
-    /// Text.
     Text(String),
-    /// Anything structured.
+    /// Structured data.
     Data(Value),
-    /// A file.
     File(File),
 }
 
-/// A file in a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct File {
-    /// Its name.
     pub name: Option<String>,
-    /// Its type.
     pub mime_type: Option<String>,
-    /// What is in it, in base64, or where it is: as it stands.
+    /// Its content in base64, or its location, unchanged.
     pub place: Value,
 }
 
-/// Something that was found in a knowledge base.
+/// A result of a knowledge base.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Its id there.
     pub id: String,
-    /// What it says.
     pub content: String,
-    /// Its type.
     pub mime_type: Option<String>,
-    /// What is said about it.
     pub metadata: Option<Value>,
 }
 
 impl Content<'_> {
-    /// The same, on its own.
     pub fn into_owned(self) -> Content<'static> {
         match self {
             Self::Arguments(arguments) => Content::Arguments(Cow::Owned(arguments.into_owned())),
@@ -93,7 +73,7 @@ impl Content<'_> {
         }
     }
 
-    /// As JSON, for hashing, for the record and for whoever looks through all of it.
+    /// As JSON, for hashing, for the record and for searching.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Arguments(arguments) => Value::Object(arguments.clone().into_owned()),
@@ -107,8 +87,7 @@ impl Content<'_> {
         }
     }
 
-    /// The same kind of content from what [`Content::to_json`] made, after somebody changed texts in it; `None` where it
-    /// is not of this kind any more.
+    /// Content of the same kind from modified output of [`Content::to_json`]; `None` if it is no longer of this kind.
     pub fn with_json(&self, json: Value) -> Option<Content<'static>> {
         Some(match self {
             Self::Arguments(_) => match json {
@@ -146,7 +125,7 @@ impl Content<'_> {
     /// SHA-256 of the canonical JSON, in lower case hexadecimal.
     pub fn digest(&self) -> String {
         match self {
-            // Every call comes through here: what need not be copied is not.
+            // On the path of every call, so copies are avoided.
             Self::Message(message) => sha256(&to_canonical(message)).to_hex(),
             other => sha256(&to_canonical(&other.to_json())).to_hex(),
         }
@@ -163,7 +142,7 @@ fn texts(json: Value) -> Option<Vec<String>> {
 }
 
 impl Part {
-    /// Text, and nothing said about it.
+    /// Text without metadata.
     pub fn text(text: impl Into<String>) -> Self {
         Self { body: PartBody::Text(text.into()), metadata: None }
     }

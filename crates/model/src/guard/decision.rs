@@ -1,4 +1,4 @@
-//! The record of what guardians said at one point: who said what, by which rule, and what came of it.
+//! The record of the guardians' decisions at one hook: who decided what, by which rule, and the result.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,14 +9,13 @@ use super::selector::GuardMode;
 use super::verdict::{PolicyRef, VerdictKind};
 use crate::id::{ApprovalId, InvocationId};
 
-/// In whose words the gate was asked, or asks.
+/// The dialect in which the gate was asked, or asks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
-    /// Nobody's: a call that the gate itself carries out.
+    /// None: a call that the gate itself executes.
     #[default]
     Native,
-    /// OWASP AOS.
     Aos,
     /// AOS with fragments, as Joch speaks it.
     Joch,
@@ -25,12 +24,12 @@ pub enum Dialect {
 impl Dialect {
     pub const ALL: [Self; 3] = [Self::Native, Self::Aos, Self::Joch];
 
-    /// Reads [`Dialect::as_str`] back.
+    /// Parses [`Dialect::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.as_str() == text)
     }
 
-    /// As it is stored, shown and configured.
+    /// The form that is stored, shown and configured.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -40,10 +39,10 @@ impl Dialect {
     }
 }
 
-/// What ties a decision to an execution.
+/// What links a decision to an execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceIds {
-    /// What ties the request of a tool to its result.
+    /// Links the request of a tool to its result.
     #[serde(rename = "execution_id", skip_serializing_if = "Option::is_none")]
     pub execution: Option<String>,
     /// The id of the question.
@@ -60,24 +59,23 @@ pub struct TraceIds {
     pub turn: Option<String>,
 }
 
-/// What became of one guardian's word.
+/// The effect of one guardian's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It counted.
     Enforced,
-    /// It was only written down.
+    /// Recorded only.
     Shadowed,
-    /// There was none, and so it was a no.
+    /// There was none, which denied.
     FailedClosed,
-    /// There was none, and it passed for a yes.
+    /// There was none, which allowed.
     FailedOpen,
-    /// Another's no came first.
+    /// Another guardian denied first.
     Cancelled,
 }
 
 impl Outcome {
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Enforced => "enforced",
@@ -89,32 +87,29 @@ impl Outcome {
     }
 }
 
-/// What one guardian said.
+/// The decision of one guardian.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardianRecord {
-    /// The dialect that it was asked in.
+    /// The dialect in which it was asked.
     pub dialect: Dialect,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureClass>,
-    /// Its name.
     pub guardian: String,
-    /// How long it took, in microseconds.
     pub latency_us: u64,
     pub mode: GuardMode,
-    /// What became of the verdict.
     pub outcome: Outcome,
-    /// The rules behind the verdict.
+    /// The rules that decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<PolicyRef>,
-    /// Why, in its words.
+    /// The guardian's own reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `None` where it gave none.
+    /// `None` if it gave none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictKind>,
 }
 
-/// What a rule in shadow mode would have said.
+/// What a rule in shadow mode would have decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WouldBe {
     #[serde(flatten)]
@@ -122,22 +117,22 @@ pub struct WouldBe {
     pub verdict: VerdictKind,
 }
 
-/// What guardians said at one hook, and what came of it: the payload of `hook.decided`.
+/// The decisions of guardians at one hook, and the result: the payload of `hook.decided`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HookDecision {
-    /// The approval that was asked for.
+    /// The approval that was requested.
     #[serde(rename = "approval_id", skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalId>,
-    /// The dialect that the gate was asked in.
+    /// The dialect in which the gate was asked.
     pub dialect: Dialect,
-    /// What came of it.
+    /// The resulting verdict.
     pub effective: VerdictKind,
-    /// What rules could see besides the content: enough to evaluate them again.
+    /// What rules could read besides the content: enough to re-evaluate them.
     #[serde(skip_serializing_if = "is_nothing")]
     pub facts: Option<Value>,
-    /// What each guardian said, in the order in which they count.
+    /// The guardians, in their order.
     pub guardians: Vec<GuardianRecord>,
-    /// SHA-256 of what the content became; `None` where it was not changed.
+    /// SHA-256 of the modified content; `None` if it was not modified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash_after: Option<String>,
     /// SHA-256 of the content that was shown, after redaction.
@@ -145,16 +140,16 @@ pub struct HookDecision {
     pub hook: Hook,
     #[serde(flatten)]
     pub ids: TraceIds,
-    /// The call that it belongs to, where it is one of the gate's own.
+    /// The call that it belongs to, if it is one of the gate's own.
     #[serde(rename = "invocation_id", skip_serializing_if = "Option::is_none")]
     pub invocation: Option<InvocationId>,
-    /// The version of the policy set that was active; `None` where there was none.
+    /// The active version of the policy set; `None` if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_version: Option<u64>,
-    /// What rules in shadow mode would have said.
+    /// What rules in shadow mode would have decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shadow: Vec<WouldBe>,
-    /// The tool, where it is about one.
+    /// The tool, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
 }
@@ -164,7 +159,7 @@ fn is_nothing(facts: &Option<Value>) -> bool {
 }
 
 impl HookDecision {
-    /// Why it was changed, and by which rule, as the first says who changed it.
+    /// Why it was modified, and by which rule, by the first guardian that modified it.
     pub fn why_changed(&self) -> (Option<String>, Option<PolicyRef>) {
         let is_change = |record: &&GuardianRecord| {
             record.mode == GuardMode::Enforce && matches!(record.verdict, Some(VerdictKind::Modify | VerdictKind::Ask))

@@ -1,4 +1,4 @@
-//! The event that a guardian is asked about, in no protocol's words.
+//! The event that guardians are asked about, independent of any protocol.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,14 @@ use super::content::Content;
 use super::hook::Hook;
 use crate::time::Timestamp;
 
-/// What is about to happen, or has just happened and is about to be used.
+/// Something that is about to happen, or whose result is about to be used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookEvent<'a> {
-    /// At which point.
     pub hook: Hook,
-    /// Of which agent.
     pub agent: AgentRef<'a>,
-    /// The tool, where it is about one: `service.tool`, or what whoever asks calls it.
+    /// The tool, if it is about one: `service.tool`, or the asking runtime's name of it.
     pub tool: Option<Cow<'a, str>>,
-    /// What ties the request of a tool to its result.
+    /// Links the request of a tool to its result.
     pub execution: Option<Cow<'a, str>>,
     /// The conversation.
     pub session: Option<Cow<'a, str>>,
@@ -23,13 +21,12 @@ pub struct HookEvent<'a> {
     pub turn: Option<Cow<'a, str>>,
     /// The step of the turn.
     pub step: Option<Cow<'a, str>>,
-    /// The person that the agent works for, as whoever asks names them.
+    /// The person that the agent works for, as named by the asking runtime.
     pub user: Option<Cow<'a, str>>,
-    /// The method of the other protocol, where a message of one is looked at.
+    /// The method, if it is a message of another protocol.
     pub method: Option<Cow<'a, str>>,
-    /// Why the agent wants it, in its own words.
+    /// The agent's own reason.
     pub reasoning: Option<Cow<'a, str>>,
-    /// When.
     pub time: Timestamp,
     /// What would be used.
     pub content: Content<'a>,
@@ -38,8 +35,6 @@ pub struct HookEvent<'a> {
 /// An agent as events name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRef<'a> {
-    /// Its id.
     pub id: Cow<'a, str>,
-    /// What people call it.
     pub name: Option<Cow<'a, str>>,
 }

@@ -1,49 +1,44 @@
-//! How a guardian can fail to give a verdict. One table for every transport.
+//! How a guardian can fail to give a decision. One table for every transport.
 
 use serde::{Deserialize, Serialize};
 
-/// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
-    /// No connection.
     Connect,
     /// A connection that cannot be trusted.
     Tls,
-    /// No answer in time.
     Timeout,
-    /// An answer with another status than 200.
+    /// A status other than 200.
     Status,
-    /// An answer that is not said to be JSON.
+    /// The content type is not JSON.
     ContentType,
-    /// An answer, or a question, larger than is taken.
+    /// A request or a response above the size limit.
     Oversize,
-    /// An answer that is no JSON, or not the envelope of the dialect.
+    /// Invalid JSON, or not the envelope of the dialect.
     Malformed,
-    /// An answer to another question.
+    /// A response to another request.
     IdMismatch,
-    /// The guardian answered with an error instead of a decision.
+    /// An error instead of a decision.
     GuardianError,
-    /// A decision that there is not.
     UnknownDecision,
-    /// A decision without what it needs.
+    /// A decision without required members.
     IncompleteDecision,
-    /// A signature that is wrong, a replay, or a refusal to speak.
+    /// A wrong signature, a replay, or refused communication.
     Refused,
-    /// A change that cannot be applied.
+    /// A modification that cannot be applied.
     BadModify,
-    /// A change of what must not be changed.
+    /// A modification of members that must not change.
     IdentityChange,
-    /// A change by a guardian that may not change anything.
+    /// A modification by a guardian that is not allowed to modify.
     ModifyNotAllowed,
-    /// Too many questions are in flight.
+    /// Too many requests in flight.
     Busy,
     /// It failed too often and is not asked for a while.
     CircuitOpen,
 }
 
 impl FailureClass {
-    /// All of them.
     pub const ALL: [Self; 17] = [
         Self::Connect,
         Self::Tls,
@@ -64,7 +59,7 @@ impl FailureClass {
         Self::CircuitOpen,
     ];
 
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -87,7 +82,7 @@ impl FailureClass {
         }
     }
 
-    /// Whether it denies whatever the guardian is configured to do on failure: it did answer, and the answer was no yes.
+    /// Whether it denies whatever is configured for failures: the guardian did respond, and did not allow.
     pub fn always_denies(self) -> bool {
         match self {
             Self::UnknownDecision

@@ -1,17 +1,16 @@
-//! The points at which a guardian is asked.
+//! The hooks: points at which guardians are asked.
 
-/// Who speaks in a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// A person, to the agent.
     User,
-    /// The agent.
     Agent,
-    /// Whoever runs the agent.
+    /// The operator of the agent.
     System,
 }
 
-/// Which way a message of another protocol goes.
+/// The direction of a message of another protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// Away from the agent.
@@ -21,7 +20,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Outbound => "outbound",
@@ -30,41 +29,39 @@ impl Direction {
     }
 }
 
-/// A point at which a guardian is asked.
+/// A point at which guardians are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hook {
     /// Something starts the agent.
     AgentTrigger,
     /// A tool is about to be called.
     ToolCallRequest,
-    /// A tool has answered.
+    /// A tool has returned a result.
     ToolCallResult,
-    /// Somebody says something.
     Message(Role),
-    /// Memory is about to be put before the agent.
+    /// Memory is about to be given to the agent.
     MemoryContextRetrieval,
-    /// Memory is about to be kept.
+    /// Memory is about to be stored.
     MemoryStore,
-    /// Knowledge was found and is about to be put before the agent.
+    /// Knowledge was found and is about to be given to the agent.
     KnowledgeRetrieval,
     /// A message of the Model Context Protocol.
     Mcp(Direction),
     /// A message to another agent.
     A2aSend,
-    /// A message to another agent, which answers in a stream.
+    /// A message to another agent with a streamed response.
     A2aStream,
-    /// A task of another agent is to be ended.
+    /// A task of another agent is to be cancelled.
     A2aCancel,
-    /// A task of another agent is looked at.
+    /// A task of another agent is queried.
     A2aGetTask,
-    /// How another agent tells of its tasks.
+    /// How another agent notifies about its tasks.
     A2aNotificationConfig,
-    /// Whatever else is said between agents: lists of tasks, cards.
+    /// Other messages between agents: lists of tasks, cards.
     A2aOther,
 }
 
 impl Hook {
-    /// All of them.
     pub const ALL: [Self; 17] = [
         Self::AgentTrigger,
         Self::ToolCallRequest,
@@ -85,7 +82,7 @@ impl Hook {
         Self::A2aOther,
     ];
 
-    /// As it is stored, shown, configured and named in policies.
+    /// The form that is stored, shown, configured and used in policies.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AgentTrigger => "agent_trigger",
@@ -108,7 +105,7 @@ impl Hook {
         }
     }
 
-    /// Reads [`Hook::as_str`] back.
+    /// Parses [`Hook::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|hook| hook.as_str() == text)
     }

@@ -1,22 +1,21 @@
-//! How a guardian's word counts.
+//! How a guardian's decision counts.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a guardian's verdict counts.
+/// Whether a guardian's decision counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardMode {
-    /// It does.
     #[default]
     Enforce,
-    /// It is asked and written down, and changes nothing.
+    /// It is asked and recorded, without effect.
     Shadow,
     /// It is not asked.
     Off,
 }
 
 impl GuardMode {
-    /// As it is stored, shown and configured.
+    /// The form that is stored, shown and configured.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Enforce => "enforce",
@@ -25,24 +24,23 @@ impl GuardMode {
         }
     }
 
-    /// Reads [`GuardMode::as_str`] back.
+    /// Parses [`GuardMode::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Enforce, Self::Shadow, Self::Off].into_iter().find(|mode| mode.as_str() == text)
     }
 }
 
-/// What happens where a guardian gives no verdict.
+/// What happens if a guardian gives no decision.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// What it was asked about must not be.
     #[default]
     Deny,
-    /// It may be, and is marked as passed by failure.
+    /// The call passes and is marked as failed open.
     Allow,
 }
 
 impl OnFailure {
-    /// As it is stored, shown and configured.
+    /// The form that is stored, shown and configured.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deny => "deny",
@@ -50,7 +48,7 @@ impl OnFailure {
         }
     }
 
-    /// Reads [`OnFailure::as_str`] back.
+    /// Parses [`OnFailure::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Deny, Self::Allow].into_iter().find(|posture| posture.as_str() == text)
     }

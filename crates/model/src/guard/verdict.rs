@@ -1,40 +1,37 @@
-//! What a guardian says.
+//! Verdicts of guardians.
 
 use serde::{Deserialize, Serialize};
 
 use super::content::Content;
 use super::failure::FailureClass;
 
-/// What a guardian says about an event, or what several say together.
+/// The verdict of one guardian, or of several together.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// It must not be.
     Deny(Denial),
-    /// It may be, under these conditions.
+    /// Allowed under these conditions.
     Pass {
-        /// With this content in place of what was shown.
+        /// Replaces the content that was shown.
         content: Option<Box<Content<'static>>>,
-        /// After people said yes, to each of these.
+        /// Each of these must be approved.
         asks: Vec<Ask>,
     },
 }
 
-/// Verdicts in a word, the strictest last.
+/// The kinds of verdicts, the strictest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
-    /// As it is.
     Allow,
-    /// Changed.
+    /// Allowed with modified content.
     Modify,
-    /// After a person said yes.
+    /// Allowed after approval.
     Ask,
-    /// Not at all.
     Deny,
 }
 
 impl VerdictKind {
-    /// As it is stored and shown.
+    /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -44,20 +41,19 @@ impl VerdictKind {
         }
     }
 
-    /// Reads [`VerdictKind::as_str`] back.
+    /// Parses [`VerdictKind::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Allow, Self::Modify, Self::Ask, Self::Deny].into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
-/// Why something must not be.
+/// Why an event is denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// Who or what says so.
     pub cause: DenialCause,
-    /// A sentence for the agent and the person.
+    /// A sentence for the agent and the user.
     pub reason: String,
-    /// The rule behind it.
+    /// The rule that decided.
     pub policy: Option<PolicyRef>,
 }
 
@@ -68,15 +64,10 @@ pub enum DenialCause {
     Policy,
     /// The gate's own policies could not be evaluated.
     Unevaluable,
-    /// Another guardian.
+    /// An external guardian.
     Guardian(String),
-    /// Another guardian did not give a verdict that can be used.
-    Failure {
-        /// Which guardian.
-        guardian: String,
-        /// What went wrong.
-        class: FailureClass,
-    },
+    /// An external guardian gave no usable decision.
+    Failure { guardian: String, class: FailureClass },
     /// The agent has no authority for it.
     Authority {
         /// The code of the refusal.
@@ -84,7 +75,7 @@ pub enum DenialCause {
     },
 }
 
-/// A rule, and the version of the set that it stands in.
+/// A rule, and the version of its set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PolicyRef {
     #[serde(rename = "policy_id")]
@@ -93,33 +84,31 @@ pub struct PolicyRef {
     pub version: String,
 }
 
-/// A person is to be asked.
+/// A required approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
-    /// Why.
     pub reason: String,
-    /// Who may answer: any of these groups; empty is whoever may answer approvals.
+    /// Groups whose members may decide; if empty, all approvers may.
     pub groups: Vec<String>,
-    /// How many must say yes.
+    /// The number of required approvals.
     pub approvers: u32,
-    /// How long they have, in seconds.
+    /// The timeout in seconds.
     pub ttl_seconds: Option<u64>,
-    /// The rule behind it.
+    /// The rule that asks.
     pub policy: Option<PolicyRef>,
 }
 
 impl Verdict {
-    /// That it may be as it is.
+    /// Allowed as it is.
     pub fn allow() -> Self {
         Self::Pass { content: None, asks: Vec::new() }
     }
 
-    /// That it may be with this content instead.
+    /// Allowed with this content instead.
     pub fn modify(content: Content<'static>) -> Self {
         Self::Pass { content: Some(Box::new(content)), asks: Vec::new() }
     }
 
-    /// In a word.
     pub fn kind(&self) -> VerdictKind {
         match self {
             Self::Deny(_) => VerdictKind::Deny,

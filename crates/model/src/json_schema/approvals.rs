@@ -1,4 +1,4 @@
-//! Approvals: states, decisions and what they concern.
+//! Approvals: states, decisions and related types.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::approval::{
 schemas! {
     ApprovalStatus => "ApprovalStatus" |_generator| json!({
         "type": "string",
-        "description": "`cancelled` where the caller has gone, `orphaned` where the process in which it waited died.",
+        "description": "`cancelled` if the caller is gone, `orphaned` if the process in which it waited died.",
         "enum": ApprovalStatus::ALL,
     });
     AskReason => "AskReason" |_generator| json!({
@@ -28,28 +28,28 @@ schemas! {
     });
     Category => "Category" |_generator| json!({
         "type": "string",
-        "description": "The kind of a call: it reads, changes files of the workspace, runs commands, or anything else.",
+        "description": "The category of a call: it reads, changes files of the workspace, runs commands, or is external.",
         "enum": Category::ALL,
     });
     Channel => "Channel" |_generator| json!({
         "type": "string",
-        "description": "How a decision was made.",
+        "description": "How a decision was submitted.",
         "enum": Channel::ALL,
     });
     Decision => "Decision" |_generator| json!({
         "type": "string",
-        "description": "`override` approves a call whose rule is not met: with a `reason`, by an approver whom \
-            `override_groups` of the rule names.",
+        "description": "`override` approves a call whose rule is not met. It requires a `reason`, and an approver in \
+            the `override_groups` of the rule.",
         "enum": Decision::ALL,
     });
     LinkToken => "LinkToken" |_generator| json!({
         "type": "string",
-        "description": "The end of a one-time link.",
+        "description": "The token of a one-time link.",
         "pattern": "^[0-9a-f]{64}$",
     });
     RequestedReach => "ReachName" |_generator| json!({
         "type": "string",
-        "description": "How far a standing approval reaches: one session, all sessions in one directory, all calls.",
+        "description": "Where a standing approval applies: one session, all sessions in one directory, all calls.",
         "enum": RequestedReach::ALL,
     });
     StandingState => "StandingState" |_generator| json!({
@@ -59,7 +59,7 @@ schemas! {
     });
     Workspace => "WorkspacePath" |_generator| json!({
         "type": "string",
-        "description": "The directory that a session works in, at most 4096 bytes.",
+        "description": "The working directory of a session, at most 4096 bytes.",
         "minLength": 1,
         "maxLength": 4096,
         "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]+$",

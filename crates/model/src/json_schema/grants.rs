@@ -10,7 +10,7 @@ use crate::constraint::Constraints;
 use crate::context::{ContextId, GrantContext};
 use crate::grant::{DelegationDepth, GrantStatus};
 
-/// Parts of [`Constraints`] that have a schema of their own.
+/// Parts of [`Constraints`] with their own schema.
 struct Values;
 struct ParameterRule;
 struct ParameterDenial;
@@ -20,13 +20,13 @@ schemas! {
     GrantStatus => "GrantStatus" |_generator| json!({"type": "string", "enum": GrantStatus::ALL});
     DelegationDepth => "Depth" |_generator| json!({
         "type": ["integer", "null"],
-        "description": "How many levels further it may be delegated; `null` is without limit.",
+        "description": "How many levels further it may be delegated; `null` is unlimited.",
         "minimum": 0,
         "maximum": u32::MAX,
     });
     GrantContext => "Context" |generator| json!({
         "type": "object",
-        "description": "What a grant is bound to. A part that is absent binds nothing.",
+        "description": "The context that a grant is bound to. An absent part binds nothing.",
         "properties": {
             "intent_id": generator.subschema_for::<Option<ContextId>>(),
             "plan_id": generator.subschema_for::<Option<ContextId>>(),
@@ -41,13 +41,13 @@ schemas! {
             "max_invocations_per_hour": {"type": ["integer", "null"], "minimum": 0, "maximum": 1_000_000_000},
             "max_cost_per_invocation": {
                 "type": ["number", "null"],
-                "description": "US dollars, to at most six decimals.",
+                "description": "US dollars, with at most six decimal places.",
                 "minimum": 0,
                 "maximum": 1_000_000_000,
             },
             "allowed_parameters": {
                 "type": ["object", "null"],
-                "description": "What parameters must look like, by dotted path.",
+                "description": "What parameters must match, by dotted path.",
                 "maxProperties": 256,
                 "patternProperties": {
                     "._(max|min)$": {"anyOf": [
@@ -62,7 +62,7 @@ schemas! {
             },
             "denied_parameters": {
                 "type": ["object", "null"],
-                "description": "What parameters must not look like, by dotted path.",
+                "description": "What parameters must not match, by dotted path.",
                 "maxProperties": 256,
                 "additionalProperties": {
                     "anyOf": [generator.subschema_for::<Values>(), generator.subschema_for::<ParameterDenial>()],
@@ -76,7 +76,7 @@ schemas! {
             },
             "allowed_hosts": {
                 "type": ["array", "null"],
-                "description": "Hosts that a call may reach, with the names below them.",
+                "description": "Hosts that a call may reach, including their subdomains.",
                 "maxItems": 1024,
                 "items": {"type": "string"},
             },
@@ -92,7 +92,7 @@ schemas! {
     });
     ParameterRule => "ParameterRule" |generator| json!({
         "type": "object",
-        "description": "What one parameter must look like. All that is set must hold.",
+        "description": "What one parameter must match. All criteria must hold.",
         "minProperties": 1,
         "properties": {
             "values": generator.subschema_for::<Values>(),
@@ -106,19 +106,19 @@ schemas! {
     });
     ParameterDenial => "ParameterDenial" |generator| json!({
         "type": "object",
-        "description": "What one parameter must not look like. One that fits is enough.",
+        "description": "What one parameter must not match. One match is enough to deny.",
         "minProperties": 1,
         "properties": {
             "values": generator.subschema_for::<Values>(),
             "pattern": generator.subschema_for::<Pattern>(),
             "patterns": {"type": "array", "maxItems": 1024, "items": generator.subschema_for::<Pattern>()},
-            "any": {"type": "boolean", "enum": [true], "description": "It must not be given."},
+            "any": {"type": "boolean", "enum": [true], "description": "The parameter must be absent."},
         },
         "additionalProperties": false,
     });
     Pattern => "Pattern" |_generator| json!({
         "type": "string",
-        "description": "A regular expression without look-around, for the whole text.",
+        "description": "A regular expression without look-around that must match the whole string.",
         "maxLength": 512,
     });
 }

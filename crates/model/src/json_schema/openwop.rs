@@ -1,4 +1,4 @@
-//! What OpenWOP shows: descriptors of tools, and events.
+//! OpenWOP types: descriptors of tools, and events.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ schemas! {
     RunEvent => "RunEvent" |_generator| RunEvent::schema();
     SourceKind => "SourceKind" |_generator| json!({
         "type": "string",
-        "description": "Where a tool comes from.",
+        "description": "The source of a tool.",
         "enum": words(SourceKind::WORDS),
     });
 }

@@ -1,4 +1,4 @@
-//! Principals, what they hold and how they are known.
+//! Principals, their authority and their identification.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::scope::SCOPE_LIMIT;
 schemas! {
     PrincipalKind => "AgentKind" |_generator| json!({
         "type": "string",
-        "description": "A program that decides by itself, a program that runs as written, or a person.",
+        "description": "A program that decides by itself what to call, a program that runs as written, or a person.",
         "enum": ["agent", "service", "user"],
     });
     Permission => "Permission" |_generator| json!({
@@ -31,7 +31,7 @@ schemas! {
     });
     PrincipalScope => "PrincipalScope" |_generator| json!({
         "type": "string",
-        "description": "A scope that a principal holds: up to eight names with a colon between two. `*` stands for one \
+        "description": "A scope that a principal holds: up to eight names separated by colons. `*` stands for one \
             name, at the end for one or more.",
         "maxLength": 128,
         "pattern": r"^(\*|[A-Za-z0-9._-]+)(:(\*|[A-Za-z0-9._-]+)){0,7}$",
@@ -39,20 +39,20 @@ schemas! {
     });
     RequiredScope => "RequiredScope" |_generator| json!({
         "type": "string",
-        "description": "A scope that a tool requires: names with a colon between two.",
+        "description": "A scope that a tool requires: names separated by colons.",
         "maxLength": 128,
         "pattern": r"^[A-Za-z0-9._-]+(:[A-Za-z0-9._-]+){0,7}$",
         "examples": ["tools:payments:refund"],
     });
     HeldScopes => "PrincipalScopes" |generator| json!({
         "type": "array",
-        "description": "The scopes that a principal holds. A tool may require some besides a grant.",
+        "description": "The scopes of a principal. A tool may require some in addition to a grant.",
         "maxItems": SCOPE_LIMIT,
         "items": generator.subschema_for::<PrincipalScope>(),
     });
     RateLimit => "RateLimit" |_generator| json!({
         "type": "object",
-        "description": "A number of requests in a period, `burst` of them at once; all of them where it is absent.",
+        "description": "A number of requests in a period, `burst` of them at once; by default all of them.",
         "required": ["requests", "per_seconds"],
         "properties": {
             "requests": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
@@ -63,8 +63,8 @@ schemas! {
     });
     ToolRateLimits => "RateLimits" |generator| json!({
         "type": "object",
-        "description": "Limits by the name of a tool with its service, and by `*` for all others. Each tool has a \
-            bucket of its own.",
+        "description": "Limits by the qualified name of a tool, and by `*` for all others. Each tool has its \
+            own bucket.",
         "maxProperties": 1024,
         "propertyNames": {"maxLength": 257, "pattern": r"^(\*|[A-Za-z0-9._:@-]+\.[A-Za-z0-9._:@-]+)$"},
         "additionalProperties": generator.subschema_for::<RateLimit>(),
@@ -78,7 +78,7 @@ schemas! {
     });
     CertificateName => "CertificateName" |_generator| json!({
         "type": "object",
-        "description": "What a client certificate is known by: exactly one of the two.",
+        "description": "The identity of a client certificate: exactly one of the two.",
         "properties": {
             "spiffe_id": {
                 "type": "string",
@@ -87,7 +87,7 @@ schemas! {
             },
             "sha256": {
                 "type": "string",
-                "description": "The SHA-256 of a certificate without one: 64 hexadecimal digits, with or without colons.",
+                "description": "The SHA-256 of a certificate without a SPIFFE id: 64 hexadecimal digits, with or without colons.",
             },
         },
         "minProperties": 1,

@@ -1,4 +1,4 @@
-//! Service definitions: what a tool declares, and how a call of it becomes a request.
+//! Service definitions: declarations of tools, and their HTTP mappings.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ use crate::service::{
 };
 use crate::text::{Label, Line};
 
-/// Parts of definitions that have a schema of their own.
+/// Parts of definitions with their own schema.
 struct StatusRange;
 
-/// The rate limit of a tool, whose period is shorter than that of a principal may be.
+/// The rate limit of a tool, with a shorter maximum period than that of a principal.
 pub struct ToolRateLimit;
 
 schemas! {
@@ -33,16 +33,16 @@ schemas! {
             "version": generator.subschema_for::<ServiceVersion>(),
             "description": {"type": ["string", "null"], "description": "For people and agents.", "maxLength": 8192},
             "source": {
-                "description": "What backs its tools; `connector` where absent.",
+                "description": "The source of its tools; `connector` if absent.",
                 "enum": ["connector", "host-extension", "mcp", null],
             },
             "base_url": {
                 "type": ["string", "null"],
-                "description": "Where it is, unless the credential says otherwise.",
+                "description": "The base URL, unless the credential has one.",
             },
             "tools": {
                 "type": "object",
-                "description": "What can be called, by name.",
+                "description": "The tools, by name.",
                 "maxProperties": 2000,
                 "propertyNames": generator.subschema_for::<ToolName>(),
                 "additionalProperties": generator.subschema_for::<ToolDefinition>(),
@@ -52,24 +52,24 @@ schemas! {
     });
     ToolDefinition => "ToolDefinition" |generator| json!({
         "type": "object",
-        "description": "Something that can be called. What it does not declare is not taken to be harmless.",
+        "description": "A tool. Undeclared properties are not assumed to be harmless.",
         "properties": {
             "title": {
                 "anyOf": [generator.subschema_for::<Line>(), {"type": "null"}],
-                "description": "What people call it.",
+                "description": "A display name.",
             },
             "description": {"type": ["string", "null"], "description": "For people and agents.", "maxLength": 8192},
             "scope": {
                 "anyOf": [generator.subschema_for::<Scope>(), {"type": "null"}],
-                "description": "What a grant must hold; the tool's name where absent.",
+                "description": "The scope that a grant must have; the name of the tool if absent.",
             },
             "safety_tier": {
                 "anyOf": [generator.subschema_for::<SafetyTier>(), {"type": "null"}],
-                "description": "`write` where absent; `exec` only with `source: host-extension`.",
+                "description": "`write` if absent; `exec` only with `source: host-extension`.",
             },
             "required_scopes": {
                 "type": ["array", "null"],
-                "description": "What the caller itself must hold, besides a grant: all of them.",
+                "description": "The scopes that the caller itself must have in addition to a grant: all of them.",
                 "maxItems": 64,
                 "items": generator.subschema_for::<RequiredScope>(),
             },
@@ -87,16 +87,16 @@ schemas! {
             },
             "returns": {
                 "type": ["object", "null"],
-                "description": "The same for the answer, or the name of a type for each member. Told, not checked.",
+                "description": "The same for the result, or the name of a type for each member. Informative, not enforced.",
                 "additionalProperties": true,
             },
             "idempotent": {
                 "type": ["boolean", "null"],
-                "description": "Whether calling twice does no more than calling once.",
+                "description": "Whether a repeated call has no further effect.",
             },
             "estimated_cost_usd": {
                 "type": ["number", "null"],
-                "description": "US dollars, to at most six decimals.",
+                "description": "US dollars, with at most six decimal places.",
                 "minimum": 0,
                 "maximum": 1_000_000_000,
             },
@@ -105,7 +105,7 @@ schemas! {
             "logging": generator.subschema_for::<Option<LoggingRule>>(),
             "labels": {
                 "type": ["array", "null"],
-                "description": "What policies and guardians know it by, such as `private-data`.",
+                "description": "Labels for policies and guardians, such as `private-data`.",
                 "maxItems": 32,
                 "items": generator.subschema_for::<Label>(),
             },
@@ -115,7 +115,7 @@ schemas! {
             },
             "timeout_ms": {
                 "type": ["integer", "null"],
-                "description": "How long one call may take.",
+                "description": "The timeout of a call.",
                 "minimum": 1000,
                 "maximum": 120_000,
             },
@@ -124,7 +124,7 @@ schemas! {
     });
     ToolRateLimit => "ToolRateLimit" |_generator| json!({
         "type": "object",
-        "description": "How often one principal may call a tool, `burst` times at once; `requests` where it is left out.",
+        "description": "How often one principal may call a tool, `burst` times at once; `burst` defaults to `requests`.",
         "required": ["requests", "per_seconds"],
         "properties": {
             "requests": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
@@ -135,7 +135,7 @@ schemas! {
     });
     HttpMapping => "HttpMapping" |generator| json!({
         "type": "object",
-        "description": "How a call becomes a request.",
+        "description": "The HTTP request of a call.",
         "required": ["method", "path"],
         "properties": {
             "method": {"type": "string", "enum": ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"]},
@@ -145,19 +145,19 @@ schemas! {
             },
             "parameters": {
                 "type": ["object", "null"],
-                "description": "Where parameters go that do not go where the method says.",
+                "description": "Parameters that are not placed by the default of the method.",
                 "maxProperties": 256,
                 "additionalProperties": {"anyOf": [generator.subschema_for::<Place>(), generator.subschema_for::<Placement>()]},
             },
             "headers": {
                 "type": ["object", "null"],
-                "description": "Headers that every request carries.",
+                "description": "Headers of every request.",
                 "maxProperties": 64,
                 "additionalProperties": {"type": "string"},
             },
-            "body": {"description": "`json` where absent.", "enum": ["form", "json", null]},
+            "body": {"description": "`json` if absent.", "enum": ["form", "json", null]},
             "success": {
-                "description": "Status codes from 200 to 599 that are a success: 201, `2xx`, `200-204`.",
+                "description": "Status codes from 200 to 599 that count as success: 201, `2xx`, `200-204`.",
                 "anyOf": [
                     generator.subschema_for::<StatusRange>(),
                     {
@@ -170,7 +170,7 @@ schemas! {
                 ],
             },
             "default_in": {
-                "description": "Where other parameters go; `path` is nowhere.",
+                "description": "The place of other parameters; with `path` there are none.",
                 "enum": ["body", "path", "query", null],
             },
         },
@@ -203,13 +203,13 @@ schemas! {
     Place => "Place" |_generator| json!({"type": "string", "enum": ["body", "header", "path", "query"]});
     Placement => "Placement" |generator| json!({
         "type": "object",
-        "description": "Where one parameter goes, under which name.",
+        "description": "The place and name of one parameter.",
         "required": ["in"],
         "properties": {
             "in": generator.subschema_for::<Place>(),
             "name": {"type": ["string", "null"], "minLength": 1, "maxLength": 128},
             "divider": {
-                "description": "What divides the items of a list that is sent as one text; not in the body.",
+                "description": "The separator of the items of a list that is sent as one string; not in the body.",
                 "enum": [",", " ", "|", null],
             },
         },
@@ -225,7 +225,7 @@ schemas! {
         "type": "object",
         "description": "What the log keeps of the parameters.",
         "properties": {
-            "default": {"description": "`log` where absent.", "enum": ["log", "hash", "omit", null]},
+            "default": {"description": "`log` if absent.", "enum": ["log", "hash", "omit", null]},
             "fields": {
                 "type": ["object", "null"],
                 "description": "By dotted path.",
@@ -234,35 +234,35 @@ schemas! {
             },
             "inputs": {
                 "type": ["boolean", "null"],
-                "description": "Whether the log keeps the arguments in full, secrets taken out.",
+                "description": "Whether the log keeps the arguments in full, with secrets redacted.",
             },
         },
         "additionalProperties": false,
     });
     SafetyTier => "SafetyTier" |_generator| json!({
         "type": "string",
-        "description": "How dangerous a tool is: no effect outside, reads, changes something, runs commands.",
+        "description": "How dangerous a tool is: no external effect, reads, changes something, runs commands.",
         "enum": words(SafetyTier::WORDS),
     });
     ApprovalNeed => "ApprovalNeed" |_generator| json!({
         "type": "string",
-        "description": "Whether a person must approve a call: never of itself, where the mode of a session or a guardian says so, always.",
+        "description": "Whether a call needs approval: not by the tool itself, if the mode of a session or a guardian requires it, always.",
         "enum": words(ApprovalNeed::WORDS),
     });
     Egress => "ToolEgress" |_generator| json!({
         "type": "string",
-        "description": "How a tool reaches the network.",
+        "description": "How a tool accesses the network.",
         "enum": words(Egress::WORDS),
     });
     ReplayPolicy => "ReplayPolicy" |_generator| json!({
         "type": "string",
-        "description": "What happens when a call is made again.",
+        "description": "The effect of a repeated call.",
         "enum": words(ReplayPolicy::WORDS),
     });
-    Hint => "Hint" |_generator| json!({"type": "string", "description": "Roughly how much; advice.", "enum": words(Hint::WORDS)});
+    Hint => "Hint" |_generator| json!({"type": "string", "description": "An approximate amount; advisory.", "enum": words(Hint::WORDS)});
     Attendance => "Attendance" |_generator| json!({
         "type": "string",
-        "description": "Whether a call waits for whoever comes, or is denied at once where nobody follows the approvals just then.",
+        "description": "Whether a call waits for an approver, or is denied at once if none is connected.",
         "enum": words(&Attendance::WORDS),
     });
     ApprovalRule => "ApprovalRule" |generator| json!({
@@ -271,13 +271,13 @@ schemas! {
         "properties": {
             "approvers": {
                 "type": ["integer", "null"],
-                "description": "How many people must approve; 1 where absent.",
+                "description": "The number of required approvers; 1 if absent.",
                 "minimum": 1,
                 "maximum": 16,
             },
             "groups": {
                 "type": ["array", "null"],
-                "description": "Groups of which they must be: a principal with the scope `approver:NAME` is of the group NAME.",
+                "description": "Approvers must be in one of these groups: a principal with the scope `approver:NAME` is in the group NAME.",
                 "maxItems": 64,
                 "items": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
             },
@@ -287,19 +287,19 @@ schemas! {
             },
             "ttl_seconds": {
                 "type": ["integer", "null"],
-                "description": "How long a call waits; else as its session or the gate says.",
+                "description": "How long a call waits; by default that of its session or the gate.",
                 "minimum": 1,
                 "maximum": 604_800,
             },
             "attendance": generator.subschema_for::<Option<Attendance>>(),
             "standing": {
                 "type": ["boolean", "null"],
-                "description": "Whether a decision may cover later calls; it may where absent.",
+                "description": "Whether a decision may cover later calls; true if absent.",
             },
             "override_groups": {
                 "type": ["array", "null"],
-                "description": "Groups that may override the rule alone, with a reason; every approver where it is empty, \
-                    nobody where absent.",
+                "description": "Groups that may override the rule alone, with a reason; every approver if it is empty, \
+                    nobody if absent.",
                 "maxItems": 64,
                 "items": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
             },

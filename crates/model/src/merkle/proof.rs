@@ -1,5 +1,5 @@
-//! Roots and proofs from tiles. A proof is first planned, as the ranges of leaves whose hashes it consists of; the plan
-//! then tells which tiles to fetch, and turns into hashes once they are there.
+//! Roots and proofs from tiles. A proof is first planned as ranges of leaves; the plan determines the tiles to fetch,
+//! and is then evaluated to hashes.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub fn root(size: u64, tiles: &Tiles) -> Result<Hash, TileError> {
     root_from(size, |coordinate| tiles.get(&coordinate))
 }
 
-/// The tiles that [`inclusion_proof`] needs; none where there is no such leaf.
+/// The tiles that [`inclusion_proof`] needs; none if there is no such leaf.
 pub fn inclusion_tiles(index: u64, size: u64) -> Vec<TileCoordinate> {
     tiles_of(&inclusion_plan(index, size))
 }
@@ -63,7 +63,7 @@ pub fn block_proof(block: u64, size: u64, tiles: &Tiles) -> Result<Vec<Hash>, Ti
     hashes_of(&block_plan(block, size), tiles)
 }
 
-/// [`root`] over any way to look a tile up.
+/// [`root`] with any lookup of tiles.
 pub(super) fn root_from<'a>(size: u64, tile: impl Fn(TileCoordinate) -> Option<&'a Tile>) -> Result<Hash, TileError> {
     range_hash(&(0..size), &tile)
 }
@@ -106,7 +106,7 @@ fn consistency_plan(old_size: u64, new_size: u64) -> Vec<Range<u64>> {
             within.start = middle;
         }
     }
-    // Where the old tree is itself a subtree of the new one, the verifier knows its root already.
+    // If the old tree is itself a subtree of the new one, the verifier already knows its root.
     if within.start != 0 {
         plan.push(within);
     }
@@ -120,7 +120,7 @@ fn block_plan(block: u64, size: u64) -> Vec<Range<u64>> {
     plan.into_iter().map(|range| leaves(range.start)..leaves(range.end)).collect()
 }
 
-/// Where RFC 9162 cuts a tree in two: behind the largest power of two that leaves something on the right.
+/// Where RFC 9162 splits a tree: after the largest power of two that leaves something on the right.
 fn split(range: &Range<u64>) -> Option<u64> {
     let last = (range.end - range.start).checked_sub(1)?;
     last.checked_ilog2().map(|level| range.start + (1 << level))
@@ -133,7 +133,7 @@ struct Node {
 }
 
 impl Node {
-    /// The tile that holds it or the nodes it is made of, where they begin there, and how many they are.
+    /// The tile that contains it or its nodes, their first position there, and their number.
     fn location(&self) -> (TileCoordinate, usize, usize) {
         let height = u32::from(TILE_HEIGHT);
         let below = self.level % height;

@@ -1,4 +1,4 @@
-//! How the tree is stored: in tiles of up to 256 neighbouring hashes, and how leaves are appended to it.
+//! The storage of the tree in tiles of up to 256 adjacent hashes, and appending of leaves.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,13 +7,13 @@ use thiserror::Error;
 
 use super::{Hash, proof, root_of};
 
-/// How many hashes a full tile holds.
+/// The number of hashes in a full tile.
 pub const TILE_WIDTH: usize = 256;
 /// The levels of the tree that one tile spans: 2 to this power is [`TILE_WIDTH`].
 pub(super) const TILE_HEIGHT: u8 = 8;
 
-/// Which tile. The tile of level `t` and index `i` holds the nodes `256 * i ..` of the tree's level `8 * t`, leaves
-/// being level 0. Only nodes whose subtree is full are in tiles: a hash, once stored, never changes; a tile only grows.
+/// The position of a tile. The tile of level `t` and index `i` contains the nodes `256 * i ..` of the tree's level `8 *
+/// t`; leaves are level 0. Only nodes with a full subtree are in tiles: a stored hash never changes; a tile only grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TileCoordinate {
     /// The level of tiles, 0 for leaves.
@@ -26,43 +26,38 @@ pub struct TileCoordinate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tile(Vec<Hash>);
 
-/// Tiles that were fetched.
+/// Fetched tiles.
 pub type Tiles = BTreeMap<TileCoordinate, Tile>;
 
-/// What an append changed.
+/// The result of an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
-    /// The number of leaves now.
+    /// The new number of leaves.
     pub size: u64,
-    /// The root now.
+    /// The new root.
     pub root: Hash,
     /// The tiles to write, new ones and grown ones.
     pub tiles: Tiles,
 }
 
-/// The tiles at hand do not fit the tree that was asked about.
+/// The given tiles do not match the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TileError {
-    /// A tile was not among those given.
-    #[error("the audit tree lacks its {0}; restore it from a backup")]
+    #[error("{0} of the audit tree is missing; restore the ledger from a backup")]
     Missing(TileCoordinate),
-    /// A tile holds fewer hashes than the tree has there.
-    #[error("the {0} of the audit tree is too short; restore it from a backup")]
+    /// A tile has fewer hashes than the tree has there.
+    #[error("{0} of the audit tree is too short; restore the ledger from a backup")]
     Short(TileCoordinate),
-    /// A tile at the edge holds more hashes than the tree has there: someone else has appended meanwhile.
-    #[error("the {0} of the audit tree is ahead of the tree's size; read both again")]
+    /// A tile at the edge has more hashes than the tree has there: there was a concurrent append.
+    #[error("{0} of the audit tree is ahead of the size of the tree; read both again")]
     Ahead(TileCoordinate),
-    /// The bytes are not a tile.
-    #[error("a tile has 1 to 256 hashes of 32 bytes, and this one has {0} bytes; restore it from a backup")]
+    #[error(
+        "a tile of the audit tree has {0} bytes, expected 1 to 256 hashes of 32 bytes; restore the ledger from a backup"
+    )]
     Bytes(usize),
     /// A leaf, a block or a tree that the tree does not contain.
-    #[error("the audit log has {size} events so far; ask for an earlier point than {asked}")]
-    OutOfRange {
-        /// What was asked for.
-        asked: u64,
-        /// What there is.
-        size: u64,
-    },
+    #[error("{asked} is beyond the end of the audit log, which has {size} events; request an earlier point")]
+    OutOfRange { asked: u64, size: u64 },
 }
 
 impl fmt::Display for TileCoordinate {
@@ -72,17 +67,16 @@ impl fmt::Display for TileCoordinate {
 }
 
 impl Tile {
-    /// The hashes.
     pub fn hashes(&self) -> &[Hash] {
         &self.0
     }
 
-    /// The form in which a tile is stored: the hashes one after the other.
+    /// The stored form: the concatenated hashes.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|hash| hash.as_bytes()).copied().collect()
     }
 
-    /// Reads the stored form.
+    /// Parses the stored form.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, TileError> {
         let (hashes, rest) = bytes.as_chunks::<{ Hash::LENGTH }>();
         if hashes.is_empty() || hashes.len() > TILE_WIDTH || !rest.is_empty() {
@@ -92,12 +86,12 @@ impl Tile {
     }
 }
 
-/// The unfinished tiles of a tree: what [`append`] needs, and nothing else.
+/// The incomplete tiles of a tree: exactly what [`append`] needs.
 pub fn edge_tiles(size: u64) -> Vec<TileCoordinate> {
     edge(size).map(|(coordinate, _)| coordinate).collect()
 }
 
-/// Appends leaves to a tree of `size` leaves whose [`edge_tiles`] are given.
+/// Appends leaves to a tree of `size` leaves with these [`edge_tiles`].
 pub fn append(size: u64, edge_tiles: &Tiles, leaves: &[Hash]) -> Result<Appended, TileError> {
     let grown = u64::try_from(leaves.len()).ok().and_then(|count| size.checked_add(count));
     let grown = grown.ok_or(TileError::OutOfRange { asked: u64::MAX, size })?;
@@ -113,8 +107,8 @@ pub fn append(size: u64, edge_tiles: &Tiles, leaves: &[Hash]) -> Result<Appended
     Ok(Appended { size: grown, root, tiles: changed })
 }
 
-/// Puts `added` behind the `present` nodes of one level of tiles; returns the roots of the tiles that became full,
-/// which are the nodes to add to the level above.
+/// Appends `added` to the `present` nodes of one level of tiles; returns the roots of the tiles that became full, which
+/// are the nodes to add to the level above.
 fn extend_level(level: u8, present: u64, edge_tiles: &Tiles, added: Vec<Hash>, changed: &mut Tiles) -> Vec<Hash> {
     let mut coordinate = TileCoordinate { level, index: present >> TILE_HEIGHT };
     let unfinished = if present == coordinate.index << TILE_HEIGHT { None } else { edge_tiles.get(&coordinate) };
@@ -134,7 +128,7 @@ fn extend_level(level: u8, present: u64, edge_tiles: &Tiles, added: Vec<Hash>, c
     full
 }
 
-/// INVARIANT: an append starts from exactly the tree it was told about, or two appends could overwrite each other.
+/// INVARIANT: an append starts from exactly the given tree, or two appends could overwrite each other.
 fn check_edge(size: u64, edge_tiles: &Tiles) -> Result<(), TileError> {
     for (coordinate, length) in edge(size) {
         let tile = edge_tiles.get(&coordinate).ok_or(TileError::Missing(coordinate))?;
@@ -147,7 +141,7 @@ fn check_edge(size: u64, edge_tiles: &Tiles) -> Result<(), TileError> {
     Ok(())
 }
 
-/// The unfinished tiles and how many hashes each has.
+/// The incomplete tiles and their number of hashes.
 fn edge(size: u64) -> impl Iterator<Item = (TileCoordinate, usize)> {
     (0..u8::try_from(u64::BITS).unwrap_or(u8::MAX) / TILE_HEIGHT).filter_map(move |level| {
         let nodes = nodes_at(size, level);
@@ -157,7 +151,7 @@ fn edge(size: u64) -> impl Iterator<Item = (TileCoordinate, usize)> {
     })
 }
 
-/// How many full nodes a tree of `size` leaves has at a level of tiles.
+/// The number of full nodes of a tree of `size` leaves at a level of tiles.
 fn nodes_at(size: u64, level: u8) -> u64 {
     size.checked_shr(u32::from(level) * u32::from(TILE_HEIGHT)).unwrap_or(0)
 }

@@ -1,25 +1,23 @@
-//! Checking proofs, by the two algorithms of RFC 9162 (2.1.3.2 and 2.1.4.2). Needs no tiles and trusts nothing but the
-//! root it is given.
+//! Verifies proofs by the two algorithms of RFC 9162 (2.1.3.2 and 2.1.4.2). Needs no tiles and trusts only the given
+//! root.
 
 use thiserror::Error;
 
 use super::{Hash, empty_root, node_hash};
 
-/// Why a proof proves nothing.
+/// Why a proof is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ProofError {
-    /// The question makes no sense: a leaf behind the end, or an old tree larger than the new one.
-    #[error("no tree of that size contains what the proof is about; check the sizes")]
+    /// A leaf beyond the end, or an old tree larger than the new one.
+    #[error("the proof is about something beyond the size of the tree; check the sizes")]
     OutOfRange,
-    /// A proof for these sizes has another number of hashes.
-    #[error("the proof has the wrong number of hashes for these sizes; ask for it again")]
+    #[error("the proof has the wrong number of hashes for these sizes; request it again")]
     Length,
-    /// The proof leads to another root.
-    #[error("the proof does not lead to this root: what it is about is not in that tree")]
+    #[error("the proof does not lead to this root: its subject is not in that tree")]
     Mismatch,
 }
 
-/// Checks that a leaf stands at `index` in the tree of `size` leaves that has this root.
+/// Verifies that a leaf is at `index` in the tree of `size` leaves with this root.
 pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root: &Hash) -> Result<(), ProofError> {
     if index >= size {
         return Err(ProofError::OutOfRange);
@@ -33,7 +31,7 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root
     if hash == *root { Ok(()) } else { Err(ProofError::Mismatch) }
 }
 
-/// Checks that the tree of `new_size` leaves begins with the tree of `old_size` leaves.
+/// Verifies that the tree of `new_size` leaves begins with the tree of `old_size` leaves.
 pub fn verify_consistency(
     old_size: u64,
     new_size: u64,
@@ -70,14 +68,14 @@ pub fn verify_consistency(
     if old == *old_root && new == *new_root { Ok(()) } else { Err(ProofError::Mismatch) }
 }
 
-/// The way up from a node, beside the right edge of the tree.
+/// The path up from a node, along the right edge of the tree.
 struct Path {
     node: u64,
     last: u64,
 }
 
 impl Path {
-    /// One hash up; true where the sibling is on the left.
+    /// One level up; true if the sibling is on the left.
     fn climb(&mut self) -> Result<bool, ProofError> {
         if self.last == 0 {
             return Err(ProofError::Length);

@@ -1,12 +1,12 @@
-//! What events look like on the wire, as JSON Schema: the closed envelope, and the payload of each type that the protocol
-//! defines. For the API's own description and for the tests of whatever writes an event.
+//! The JSON Schema of events on the wire: the closed envelope, and the payload of each type that the protocol defines.
+//! For the description of the API and for tests.
 
 use serde_json::{Value, json};
 
 use crate::event::EventKind;
 use crate::hook::RETURNED;
 
-/// The envelope, with the payload that its type asks for.
+/// The envelope, with the payload of its type.
 pub(super) fn of_event() -> Value {
     let identifier = json!({"type": "string", "minLength": 1, "maxLength": 128});
     let payloads = [
@@ -60,7 +60,7 @@ fn called() -> Value {
     })
 }
 
-/// RFC 0051: an override must say why.
+/// RFC 0051: an override requires a reason.
 fn overridden() -> Value {
     let mut schema = answered();
     if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
@@ -80,7 +80,7 @@ fn answered() -> Value {
     })
 }
 
-/// RFC 0064 §B and §F: whatever is not a success says so, and only what ran took time.
+/// RFC 0064 §B and §F: every failure has an error, and only an executed call has a duration.
 fn returned() -> Value {
     json!({
         "type": "object",

@@ -1,5 +1,5 @@
-//! The attributes of a principal: what an administrator decides about it, when it is registered and afterwards. They are
-//! passed on, stored and compared as a whole, so that a new one is added here and where it is used.
+//! The attributes of a principal that an administrator decides, at registration and afterwards. They are passed on,
+//! stored and compared as a whole, so that a new one is added only here and where it is used.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use crate::permission::{Permission, PermissionSet};
 use crate::principal_scope::HeldScopes;
 use crate::text::{Label, Line};
 
-/// What is to be different about a principal; `None` leaves it as it is. As JSON it is what the ledger stores: the
-/// differences from a principal that was just registered. Scopes are then read as they were stored, valid or not.
+/// Changes of a principal; `None` keeps an attribute. The JSON form is what the ledger stores: the differences from a
+/// newly registered principal. Scopes are then read as they were stored, valid or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PrincipalChanges {
-    /// `Some(None)` takes the name away.
+    /// `Some(None)` removes the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Option<Line>>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "stored_scopes")]
@@ -25,13 +25,15 @@ pub struct PrincipalChanges {
     pub permissions: Option<PermissionSet>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limits: Option<ToolRateLimits>,
-    /// `Some(None)` leaves it to the grants again which tools exist.
+    /// `Some(None)` leaves the tools to the grants again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_allowlist: Option<Option<BTreeSet<ToolId>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeSet<Label>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detach_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progressive_discovery: Option<bool>,
 }
 
 impl PrincipalChanges {
@@ -45,11 +47,11 @@ impl PrincipalChanges {
             tool_allowlist: Some(principal.tool_allowlist.clone()),
             labels: Some(principal.labels.clone()),
             detach_calls: Some(principal.detach_calls),
+            progressive_discovery: Some(principal.progressive_discovery),
         }
     }
 
-    /// Makes them; returns the names of the attributes that are different now. A principal of which nothing is different
-    /// keeps its revision.
+    /// Applies the changes; returns the names of the changed attributes. Without a change the revision stays.
     pub fn apply(&self, principal: &mut Principal) -> Vec<&'static str> {
         let differences = [
             ("name", replace(&mut principal.name, self.name.as_ref())),
@@ -59,6 +61,10 @@ impl PrincipalChanges {
             ("tool_allowlist", replace(&mut principal.tool_allowlist, self.tool_allowlist.as_ref())),
             ("labels", replace(&mut principal.labels, self.labels.as_ref())),
             ("detach_calls", replace(&mut principal.detach_calls, self.detach_calls.as_ref())),
+            (
+                "progressive_discovery",
+                replace(&mut principal.progressive_discovery, self.progressive_discovery.as_ref()),
+            ),
         ];
         let changed: Vec<_> = differences.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
         if !changed.is_empty() {
@@ -67,9 +73,10 @@ impl PrincipalChanges {
         changed
     }
 
-    /// What no principal may do to itself: give itself more, or lock itself out. As in "you cannot ... yourself".
+    /// What no principal may do to itself: extend its authority, or lock itself out. The text completes "you cannot ...
+    /// yourself".
     ///
-    /// Permissions that go further are no part of it: nobody gives away more than it has.
+    /// Additional permissions are not checked here: nobody gives away more than it has.
     pub fn denied_to(&self, own: &Principal) -> Option<String> {
         if self.permissions.as_ref().is_some_and(|permissions| !permissions.has(Permission::ManageAgents)) {
             return Some(format!("take {} from", Permission::ManageAgents));
@@ -77,7 +84,7 @@ impl PrincipalChanges {
         if let Some(beyond) = self.scopes.as_ref().and_then(|scopes| scopes.first_beyond(&own.scopes)) {
             return Some(format!("give the scope `{beyond}` to"));
         }
-        // A limit for one tool may be wider than the tool's own, so there is no telling here which change is narrower.
+        // A limit for one tool may be wider than the tool's own, so whether a change is narrower is unknown here.
         if self.rate_limits.as_ref().is_some_and(|limits| *limits != own.rate_limits) {
             return Some("change the rate limits of".to_owned());
         }
@@ -91,7 +98,7 @@ impl PrincipalChanges {
     }
 }
 
-/// Scopes of an earlier time may break the rules of today; then they open nothing, and the principal is still there.
+/// Older scopes may violate the current rules; then they cover nothing, and the principal is still there.
 fn stored_scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HeldScopes>, D::Error> {
     Ok(Option::<Vec<String>>::deserialize(deserializer)?.map(HeldScopes::from_stored))
 }

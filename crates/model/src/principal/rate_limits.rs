@@ -11,13 +11,13 @@ use crate::rate_limit::RateLimit;
 
 /// Stands for every tool that is not named.
 const ANY: &str = "*";
-/// The longest name of a tool with its service, in bytes.
+/// The maximum length of a qualified tool name, in bytes.
 const NAME_LIMIT: usize = 257;
-/// How many tools may be named.
+/// The maximum number of entries.
 const LIMIT: usize = 1024;
 
-/// The rate limits of one principal: by the name of a tool (`stripe.charges.create`), and under `*` for all others. Each
-/// tool has a bucket of its own; those that share an entry do not share tokens.
+/// The rate limits of one principal: by the name of a tool (`stripe.charges.create`), and under `*` for all others.
+/// Each tool has its own bucket; tools with the same entry do not share tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct ToolRateLimits(BTreeMap<String, RateLimit>);
@@ -25,10 +25,10 @@ pub struct ToolRateLimits(BTreeMap<String, RateLimit>);
 impl ToolRateLimits {
     /// The limit of this principal for a tool that has `of_tool` as its own.
     ///
-    /// An entry for just this principal and this tool is the last word, also where it is wider. Otherwise both the tool's
-    /// limit and the principal's limit for all tools hold, which is the stricter of the two.
+    /// An entry for exactly this tool takes precedence, even if it is wider. Otherwise both the tool's limit and the
+    /// principal's limit for all tools apply, which is the stricter of the two.
     pub fn for_tool(&self, tool_name: &str, of_tool: Option<RateLimit>) -> Option<RateLimit> {
-        // `*` is no tool, whatever a caller may ask for.
+        // `*` is not a tool, whatever a caller sends.
         if let Some(exact) = self.0.get(tool_name).filter(|_| tool_name != ANY) {
             return Some(*exact);
         }
@@ -43,18 +43,18 @@ impl<'de> Deserialize<'de> for ToolRateLimits {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let entries = BTreeMap::<String, Entry>::deserialize(deserializer)?;
         if entries.len() > LIMIT {
-            return Err(D::Error::custom(format_args!("must name at most {LIMIT} tools")));
+            return Err(D::Error::custom(format_args!("must have at most {LIMIT} tools")));
         }
         if !entries.keys().all(|name| is_tool(name)) {
             return Err(D::Error::custom(
-                "must be limits by the name of a tool with its service, as in stripe.charges.create, or by * for all others",
+                "must map names such as stripe.charges.create, or * for all others, to limits",
             ));
         }
         Ok(Self(entries.into_iter().map(|(name, Entry(limit))| (name, limit)).collect()))
     }
 }
 
-/// A limit that is written as an object. By itself a limit could be read from a list of its numbers too.
+/// A limit written as an object. By itself a limit could also be deserialized from a list of its numbers.
 struct Entry(RateLimit);
 
 impl<'de> Deserialize<'de> for Entry {
@@ -69,7 +69,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
     type Value = Entry;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object like {\"requests\": 100, \"per_seconds\": 60}")
+        formatter.write_str("an object such as {\"requests\": 100, \"per_seconds\": 60}")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Entry, A::Error> {
@@ -79,7 +79,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
 
 fn is_tool(name: &str) -> bool {
     let is_letter = |letter: u8| letter.is_ascii_alphanumeric() || b"._:@-".contains(&letter);
-    // A service before a dot, and a tool behind it.
+    // A service before a dot, and a tool after it.
     let inner = name.get(1..name.len().saturating_sub(1)).unwrap_or_default();
     name == ANY || (name.len() <= NAME_LIMIT && name.bytes().all(is_letter) && inner.contains('.'))
 }

@@ -106,6 +106,7 @@ fn the_stored_attributes_of_a_principal_make_it_from_a_new_one() {
         tool_allowlist: Some([ToolId::parse("connector:stripe.charge").unwrap()].into()),
         labels: [Label::parse("trusted").unwrap()].into(),
         detach_calls: true,
+        progressive_discovery: true,
         ..agent()
     };
     let stored = serde_json::to_string(&PrincipalChanges::of(&principal)).unwrap();

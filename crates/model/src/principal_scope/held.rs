@@ -1,4 +1,4 @@
-//! The scopes that one principal holds, as they are stored.
+//! The scopes of one principal, as stored.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::{NotCovered, PrincipalScope, check, covers, covers_all};
 use crate::scope::SCOPE_LIMIT;
 
-/// Several scopes that a principal holds, in the order of their names.
+/// The scopes that a principal holds, ordered by name.
 ///
-/// What is given is checked. What was stored is kept as it is, even if it cannot be understood any more: it then covers
-/// nothing, and whoever asks learns that it could not be evaluated.
+/// New scopes are validated. Stored ones are kept unchanged, even if they are no longer valid: they then cover nothing,
+/// and checks report that they could not be evaluated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct HeldScopes(BTreeSet<String>);
 
 impl HeldScopes {
-    /// What was stored, understood or not.
+    /// Stored scopes, valid or not.
     pub fn from_stored(texts: impl IntoIterator<Item = String>) -> Self {
         Self(texts.into_iter().collect())
     }
@@ -26,23 +26,23 @@ impl HeldScopes {
         covers_all(self.iter(), required)
     }
 
-    /// The first of these that would let its holder do something that `other` does not.
+    /// The first of these that allows something that `other` does not.
     pub fn first_beyond<'a>(&'a self, other: &Self) -> Option<&'a str> {
         self.iter().find(|scope| !other.includes(scope))
     }
 
-    /// Those of these that would let their holder do something that `other` does not.
+    /// Those of these that allow something that `other` does not.
     pub fn beyond(&self, other: &Self) -> Self {
         Self(self.0.iter().filter(|scope| !other.includes(scope)).cloned().collect())
     }
 
     fn includes(&self, scope: &str) -> bool {
-        // Matching a pattern as if it were a name is right here: `*` is no name, so only a `*` covers it, and only one
-        // at the end covers one at the end.
+        // Matching a pattern as if it were a name is correct here: `*` is not a name, so only a `*` covers it, and only
+        // one at the end covers one at the end.
         self.0.contains(scope) || self.iter().any(|held| check(held).is_ok() && covers(held, scope))
     }
 
-    /// In order, as they were written.
+    /// In order, as written.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for HeldScopes {
         let scopes = Vec::<PrincipalScope>::deserialize(deserializer)?;
         if scopes.len() > SCOPE_LIMIT {
             return Err(serde::de::Error::custom(format_args!(
-                "must name at most {SCOPE_LIMIT} scopes, and names {}",
+                "must have at most {SCOPE_LIMIT} scopes, has {}",
                 scopes.len()
             )));
         }

@@ -103,7 +103,7 @@ fn a_refusal_says_how_long_to_wait() {
     let wait = limit.take(Some(state), at(5_001)).unwrap_err();
     assert_eq!(wait.duration(), Duration::from_millis(9_999));
     assert_eq!(wait.seconds(), 10);
-    assert_eq!(wait.to_string(), "the rate limit is used up; try again in 10 seconds");
+    assert_eq!(wait.to_string(), "rate limit exceeded; try again in 10 seconds");
     assert!(limit.take(Some(state), at(15_000)).is_ok());
 }
 

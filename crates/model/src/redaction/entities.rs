@@ -1,9 +1,9 @@
-//! The names of characters in HTML: those of HTML 4, and all that HTML 5 has for characters of ASCII.
+//! Named character references of HTML: those of HTML 4, and all of HTML 5 for ASCII characters.
 
 /// No name is longer.
 pub(super) const MAX_NAME: usize = 16;
 
-/// Names that browsers also read without a semicolon behind them, sorted.
+/// Names that browsers also read without a semicolon, sorted.
 #[rustfmt::skip]
 const LOOSE: [(&str, &str); 106] = [
     ("AElig", "\u{c6}"), ("AMP", "&"), ("Aacute", "\u{c1}"), ("Acirc", "\u{c2}"), ("Agrave", "\u{c0}"),
@@ -72,12 +72,12 @@ const STRICT: [(&str, &str); 190] = [
     ("zeta", "\u{3b6}"), ("zwj", "\u{200d}"), ("zwnj", "\u{200c}"),
 ];
 
-/// What this name stands for with a semicolon behind it.
+/// The meaning of this name with a semicolon.
 pub(super) fn character(name: &[u8]) -> Option<&'static str> {
     loose(name).or_else(|| find(&STRICT, name))
 }
 
-/// What this name stands for without a semicolon behind it.
+/// The meaning of this name without a semicolon.
 pub(super) fn loose(name: &[u8]) -> Option<&'static str> {
     find(&LOOSE, name)
 }

@@ -1,5 +1,5 @@
-//! From a secret to the patterns that find it: the parts of it that matter, and of each the encodings in which no
-//! character of it is left to recognise.
+//! From a secret to the patterns that find it: its relevant parts, and for each the encodings in which none of its
+//! characters are recognizable.
 
 use zeroize::Zeroizing;
 
@@ -7,19 +7,19 @@ use super::pattern::{Kind, Pattern, alike, fold};
 use crate::arguments::MIN_SECRET;
 use crate::canonical::write_string;
 
-/// A shorter secret is looked for only as a word of its own, and in no encoding: it would be found everywhere.
+/// A shorter secret is searched for only as a separate word, and in no encoding: it would be found everywhere.
 const SEARCHABLE: usize = 4;
-/// A line of a secret that is shorter says nothing on its own.
+/// A shorter line of a secret is not sensitive on its own.
 const LINE: usize = 16;
-/// A value that is sent as a header often carries the name of the scheme.
+/// A value for a header often includes the name of the scheme.
 const SCHEMES: [&str; 3] = ["basic", "bearer", "token"];
-/// How many bytes the forms of most secrets take, for each byte of the secret.
+/// The number of bytes that the forms of most secrets take, for each byte of the secret.
 const BYTES_PER_BYTE: usize = 32;
 /// Ends the list of forms that start with the same byte.
 const END: u32 = u32::MAX;
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// All forms of the secrets of one call. They are made for every call, so that their bytes share one allocation, which is
+/// All forms of the secrets of one call. They are built for every call, so their bytes share one allocation, which is
 /// wiped when it is dropped and before it is replaced by a larger one.
 pub(super) struct Forms {
     bytes: Zeroizing<Vec<u8>>,
@@ -33,7 +33,7 @@ struct Form {
     start: u32,
     end: u32,
     kind: Kind,
-    /// Whether it is looked for in arguments.
+    /// Whether it is searched for in arguments.
     in_arguments: bool,
     /// The next form that starts with the same byte.
     next: u32,
@@ -48,8 +48,8 @@ impl Forms {
         self.forms.is_empty()
     }
 
-    /// Adds the forms of this secret and of the parts that are secrets themselves. White space around it is no part of it;
-    /// without any other character it is no secret.
+    /// Adds the forms of this secret and of the parts that are secrets themselves. Surrounding white space is not part
+    /// of it; white space alone is not a secret.
     pub(super) fn add(&mut self, secret: &str) {
         self.reserve(secret.len().saturating_mul(BYTES_PER_BYTE));
         Collecting { is_long: secret.len() >= MIN_SECRET, forms: self }.collect(secret);
@@ -77,7 +77,7 @@ impl Forms {
         Some(Pattern { bytes: self.bytes.get(place)?, kind: form.kind })
     }
 
-    /// Makes room for so many bytes more. What the old allocation held is wiped with it.
+    /// Reserves more bytes. The old allocation is wiped.
     fn reserve(&mut self, more: usize) {
         let needed = self.bytes.len().saturating_add(more);
         if needed > self.bytes.capacity() {
@@ -91,7 +91,7 @@ impl Forms {
 /// Adds the forms of one secret.
 struct Collecting<'a> {
     forms: &'a mut Forms,
-    /// Whether the secret is long enough to be looked for in arguments.
+    /// Whether the secret is long enough to be searched for in arguments.
     is_long: bool,
 }
 
@@ -99,7 +99,7 @@ impl Collecting<'_> {
     fn collect(&mut self, secret: &str) {
         let secret = secret.trim_ascii();
         self.collect_forms(secret);
-        // Keys are often kept in one line, with their line breaks escaped, and used with real ones.
+        // Keys are often stored in one line with escaped line breaks, and used with real ones.
         if secret.starts_with("-----BEGIN") && secret.contains("\\n") {
             self.collect_forms(Zeroizing::new(secret.replace("\\n", "\n")).trim_ascii());
         }
@@ -129,7 +129,7 @@ impl Collecting<'_> {
         self.collect_base64(secret.as_bytes());
         self.collect_hex(secret.as_bytes());
         self.collect_utf16(secret);
-        // Most secrets are of characters that nothing escapes.
+        // Most secrets consist of characters that nothing escapes.
         if secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {
             return;
         }
@@ -140,8 +140,8 @@ impl Collecting<'_> {
         }
     }
 
-    /// In UTF-16, with either byte first. The zeros between characters of ASCII are passed over wherever they stand, so that
-    /// the text itself needs a form of its own only where there are other characters.
+    /// In UTF-16, with either byte order. Zeros between ASCII characters are skipped anywhere, so the text needs its
+    /// own form only if it has other characters.
     fn collect_utf16(&mut self, secret: &str) {
         let mut bytes = Zeroizing::new(Vec::with_capacity(secret.len() * 2));
         for bytes_of in [u16::to_le_bytes, u16::to_be_bytes] {
@@ -158,8 +158,8 @@ impl Collecting<'_> {
     fn collect_lines(&mut self, secret: &str) {
         self.form(Kind::Lines, secret.bytes().filter(|byte| !byte.is_ascii_whitespace()));
         // The first and last line of a key file are the same in all of them.
-        let telling = |line: &&str| line.len() >= LINE && !line.starts_with("-----");
-        for line in secret.split(['\n', '\r']).map(str::trim_ascii).filter(telling) {
+        let is_sensitive = |line: &&str| line.len() >= LINE && !line.starts_with("-----");
+        for line in secret.split(['\n', '\r']).map(str::trim_ascii).filter(is_sensitive) {
             self.form(Kind::Text, line.bytes());
             self.collect_base64(line.as_bytes());
         }
@@ -173,14 +173,14 @@ impl Collecting<'_> {
         });
     }
 
-    /// Base64 writes six bits as a character. For each of the three ways in which the secret can lie in a longer text, the
-    /// pattern is the characters that hold bits of the secret only: they begin with its first, fifth or third bit.
+    /// Base64 writes six bits as a character. For each of the three alignments of the secret in a longer text, the
+    /// pattern has the characters with bits of the secret only: they begin with its first, fifth or third bit.
     fn collect_base64(&mut self, secret: &[u8]) {
         for (skipped, before) in [(0, false), (4, true), (2, true)] {
             let characters = (secret.len() * 8).saturating_sub(skipped) / 6;
             let kind = Kind::Base64 { before, after: skipped + characters * 6 < secret.len() * 8 };
             self.encoded(kind, characters, |out| {
-                // The bits that are not written yet; those that are skipped count as written.
+                // The bits that are not written yet; skipped bits count as written.
                 let (mut pending, mut bits) = (0_u32, 0);
                 for (position, byte) in secret.iter().enumerate() {
                     pending = (pending << 8) | u32::from(*byte);
@@ -195,7 +195,7 @@ impl Collecting<'_> {
         }
     }
 
-    /// Adds one form of at most so many bytes.
+    /// Adds one form of at most this many bytes.
     fn encoded(&mut self, kind: Kind, most: usize, write: impl FnOnce(&mut Vec<u8>)) {
         self.forms.reserve(most);
         let start = self.forms.bytes.len();
@@ -218,7 +218,7 @@ impl Collecting<'_> {
     fn end_form(&mut self, kind: Kind, start: usize) {
         let (position, end) = (self.forms.forms.len(), self.forms.bytes.len());
         let first = self.forms.bytes.get(start).copied().filter(|first| !first.is_ascii_whitespace());
-        // INVARIANT: no material has forms by the billion.
+        // INVARIANT: no material has billions of forms.
         let (Some(first), Ok(place), Ok(range_start), Ok(range_end)) =
             (first.map(fold), u32::try_from(position), u32::try_from(start), u32::try_from(end))
         else {
@@ -264,7 +264,7 @@ fn form_encoded(secret: &str) -> Zeroizing<Vec<u8>> {
     encoded
 }
 
-/// The password in `scheme://user:password@host`, as it is written there.
+/// The password in `scheme://user:password@host`, as written there.
 fn password_of_url(secret: &str) -> Option<&str> {
     let (_, rest) = secret.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -284,7 +284,7 @@ fn percent_decoded(text: &str) -> Zeroizing<Vec<u8>> {
     decoded
 }
 
-/// The byte that `%XX` after its sign stands for.
+/// The byte that the digits of `%XX` stand for.
 fn hex_byte(text: &[u8], at: usize) -> Option<u8> {
     let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
     u8::try_from(digit(at)? * 16 + digit(at + 1)?).ok()

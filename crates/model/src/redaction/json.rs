@@ -1,4 +1,4 @@
-//! Redaction of a parsed answer: after parsing, it no longer matters how the JSON spelled a string or a number.
+//! Redaction of parsed JSON: after parsing, the spelling of strings and numbers no longer matters.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,7 +38,7 @@ impl Search<'_> {
         }
     }
 
-    /// A secret of digits is found in whatever way the number is written: `1234`, `1234.0`, `1.234e3`.
+    /// A secret of digits is found in any notation of the number: `1234`, `1234.0`, `1.234e3`.
     fn hides_number(&self, number: &serde_json::Number) -> bool {
         let text = number.to_string();
         if self.in_arguments && text.len() < MIN_SECRET {
@@ -53,7 +53,7 @@ impl Search<'_> {
         if !members.keys().any(|name| self.hides(name)) {
             return false;
         }
-        // How often each name was given, so that many that become the same are not counted again and again.
+        // How often each name occurred, so that many equal ones are not counted repeatedly.
         let mut given: HashMap<String, usize> = HashMap::new();
         let all = std::mem::take(members);
         let kept: HashSet<String> = all.keys().filter(|name| !self.hides(name)).cloned().collect();
@@ -68,7 +68,7 @@ impl Search<'_> {
     }
 }
 
-/// Two names can become the same, and neither value may be lost.
+/// Two names can become equal, and neither value may be lost.
 fn unused(name: String, count: &mut usize, is_taken: impl Fn(&str) -> bool) -> String {
     let mut free = name.clone();
     while is_taken(&free) {

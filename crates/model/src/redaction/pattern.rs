@@ -1,4 +1,4 @@
-//! One form of a secret, and whether it stands at a place of a text, however its characters are escaped there.
+//! One form of a secret, and matching it at a position of a text, however its characters are escaped there.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,23 +6,23 @@ use std::ops::Range;
 use super::readings::{MAX_ESCAPE, Readings, is_introducer};
 use super::steps;
 
-/// Encodings shorter than this are not looked for across line breaks: a few letters meet by accident.
+/// Shorter encodings are not searched for across line breaks: a few letters match by accident.
 const WRAPPED: usize = 16;
 
 /// How the bytes of a pattern are compared with those of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A secret so short that it counts only where no letter or digit adjoins it.
+    /// A secret so short that it counts only if no letter or digit is adjacent.
     Token,
     /// The bytes themselves.
     Text,
-    /// The bytes without white space, whatever white space the text has between them.
+    /// The bytes without white space, with any white space between them in the text.
     Lines,
     /// Standard base64, found in the URL-safe alphabet as well.
     Base64 {
-        /// The character before the pattern also holds bits of the secret.
+        /// The character before the pattern also has bits of the secret.
         before: bool,
-        /// The character after the pattern also holds bits of the secret.
+        /// The character after the pattern also has bits of the secret.
         after: bool,
     },
     /// Lower-case hex, found in either case and with separators between the digits.
@@ -47,7 +47,7 @@ impl Pattern<'_> {
         std::str::from_utf8(self.bytes).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    /// Where the pattern stands, if it starts at `start`; of several ends the furthest.
+    /// The range of the pattern, if it starts at `start`; of several ends the furthest.
     pub(super) fn find_at(&self, readings: &Readings<'_>, start: usize) -> Option<Range<usize>> {
         let text = readings.text;
         let end = self.end_from(readings, start)?;
@@ -58,7 +58,7 @@ impl Pattern<'_> {
             Kind::Base64 { before: shares_before, after: shares_after } => {
                 let widened_start = start - usize::from(shares_before && before.is_some_and(is_base64));
                 let end = end + usize::from(shares_after && after.is_some_and(is_base64));
-                // The padding tells how long the secret is.
+                // The padding reveals the length of the secret.
                 let padding = text.iter().skip(end).take(2).take_while(|byte| **byte == b'=').count();
                 Some(widened_start..end + padding)
             }
@@ -81,7 +81,7 @@ impl Pattern<'_> {
         self.furthest_end(readings, matched, start + matched)
     }
 
-    /// How many bytes match from here on that can be read in one way only.
+    /// The number of matching bytes from here that have only one reading.
     fn plain_run(&self, text: &[u8], matched: usize, at: usize) -> usize {
         let wanted = self.bytes.get(matched..).unwrap_or_default();
         let pairs = wanted.iter().zip(text.get(at..).unwrap_or_default());
@@ -90,7 +90,7 @@ impl Pattern<'_> {
         run
     }
 
-    /// Where the pattern starts, if it starts at `start` and the text ends before it does.
+    /// The start of the pattern, if it starts at `start` and the text ends before it does.
     pub(super) fn cut_off_at(&self, readings: &Readings<'_>, start: usize) -> Option<usize> {
         let text = readings.text;
         let mut states = BTreeSet::from([(0, start)]);
@@ -110,7 +110,8 @@ impl Pattern<'_> {
         None
     }
 
-    /// Follows every way to read the text at once. A state is how much of the pattern is matched, and up to where.
+    /// Follows all readings of the text at once. A state is the matched length of the pattern and the position in the
+    /// text.
     fn furthest_end(&self, readings: &Readings<'_>, matched: usize, at: usize) -> Option<usize> {
         let text = readings.text;
         let mut furthest = None;
@@ -155,17 +156,17 @@ impl Pattern<'_> {
     fn accepts(&self, wanted: u8, byte: u8) -> bool {
         match self.kind {
             Kind::Token | Kind::Text | Kind::Lines => wanted == byte || (wanted == b' ' && byte == b'+'),
-            // A form decoder makes spaces of the plus signs.
+            // A form decoder turns plus signs into spaces.
             Kind::Base64 { .. } => wanted == byte || matches!((wanted, byte), (b'+', b'-' | b' ') | (b'/', b'_')),
             Kind::Hex => wanted == byte.to_ascii_lowercase(),
         }
     }
 
-    /// Whether this byte may stand between two of the pattern without meaning anything.
+    /// Whether this byte may occur between two of the pattern without a meaning.
     fn may_skip(&self, byte: u8) -> bool {
         match self.kind {
             Kind::Token | Kind::Text => false,
-            // A form encoder makes plus signs of the spaces.
+            // A form encoder turns spaces into plus signs.
             Kind::Lines => byte.is_ascii_whitespace() || byte == b'+',
             Kind::Base64 { .. } => self.bytes.len() >= WRAPPED && byte.is_ascii_whitespace(),
             Kind::Hex => {
@@ -175,7 +176,7 @@ impl Pattern<'_> {
     }
 }
 
-/// Maps all bytes that some pattern takes for each other to one.
+/// Maps all bytes that some pattern treats as equal to one.
 pub(super) fn fold(byte: u8) -> u8 {
     match byte {
         b'-' | b' ' => b'+',
@@ -193,18 +194,18 @@ pub(super) fn alike(folded: u8) -> [u8; 3] {
     }
 }
 
-/// Whether there may be more than one way to read a text at this byte.
+/// Whether a text may have more than one reading at this byte.
 fn is_ambiguous(byte: u8) -> bool {
     is_introducer(byte) || byte == b'+' || byte == 0 || byte.is_ascii_whitespace()
 }
 
-/// Whether here is one of the bytes of zero that UTF-16 and UTF-32 put between the characters of ASCII.
+/// Whether this is one of the zero bytes that UTF-16 and UTF-32 put between ASCII characters.
 fn is_filler(text: &[u8], at: usize) -> bool {
     let row = text.get(at.saturating_sub(3)..=at).unwrap_or_default();
     text.get(at) == Some(&0) && row.iter().any(|byte| *byte != 0)
 }
 
-/// Whether an escape may begin here that the end of the text has cut off.
+/// Whether an escape may begin here that the end of the text cuts off.
 pub(super) fn is_cut_escape(text: &[u8], at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     rest.len() < MAX_ESCAPE && rest.first().copied().is_some_and(is_introducer)

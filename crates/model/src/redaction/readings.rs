@@ -1,40 +1,42 @@
-//! Every way to read the escapes of a text. At each sign that introduces an escape stands what the bytes from there on can
-//! be read as, with where the escape ends: `%41`, `\u0041`, `\x41`, `\"`, `&#65;`, `&amp;` and the like.
+//! All readings of the escapes of a text. At each byte that introduces an escape, these are the characters that the
+//! bytes from there can stand for, with the end of the escape: `%41`, `\u0041`, `\x41`, `\"`, `&#65;`, `&amp;` and the
+//! like.
 //!
-//! Escapes are read from right to left. What follows a sign is known by then in all its readings, so that an escape any
-//! part of which is escaped itself (`%25%37%33`) is read in the same step: one pass finds the fixed point of decoding.
-//! An escape has a longest length and a place has a most readings, which keeps the work linear in the length of the text.
+//! Escapes are read from right to left. All readings of what follows an introducer are then known, so that an escape
+//! with escaped parts (`%25%37%33`) is read in the same step: one pass finds the fixed point of decoding. The length of
+//! an escape and the number of readings per position are limited, which keeps the work linear in the length of the
+//! text.
 
 use super::entities::{self, MAX_NAME};
 use super::steps;
 
-/// No escape of one character is longer, however often it is wrapped.
+/// The maximum length of an escape of one character, however often it is nested.
 pub(super) const MAX_ESCAPE: usize = 256;
-/// How many readings a place has at most.
+/// The maximum number of readings at a position.
 const MAX_READINGS: usize = 32;
 /// How many backslashes stand for one: each escaping doubles them.
 const MAX_BACKSLASHES: usize = 16;
-/// How many digits a number has at most, leading zeros included.
+/// The maximum number of digits of a number, including leading zeros.
 const MAX_DIGITS: usize = 32;
-/// The largest number of a character.
+/// The largest code point.
 const LARGEST: u32 = 0x10_FFFF;
-/// How many ways to read the same digits are followed.
+/// How many readings of the same digits are followed.
 const BEAM: usize = 8;
-/// How many steps a byte of the text may cost on average before escapes of escapes are not read any more.
+/// The average number of steps per byte above which escapes of escapes are no longer read.
 const STEPS_PER_BYTE: usize = 16;
-/// How many readings a text may have for each of its bytes, and besides. JSON in JSON in JSON has fewer.
+/// The maximum number of readings per byte of a text, and in addition. JSON in JSON in JSON has fewer.
 const READINGS_PER_BYTE: usize = 4;
 const SPARE_READINGS: usize = 4096;
 
 /// A text with all its escapes decoded.
 pub struct Decoded {
-    /// What the text spells.
+    /// The decoded bytes.
     pub bytes: Vec<u8>,
-    /// For each of these bytes where its character begins in the text; at last the length of the text.
+    /// For each of these bytes the position of its character in the text; the last entry is the length of the text.
     pub positions: Vec<usize>,
 }
 
-/// Decodes every escape of a text to its fixed point; `None` where it has none.
+/// Decodes every escape of a text to its fixed point; `None` if it has none.
 pub fn decoded(text: &str) -> Option<Decoded> {
     if !text.bytes().any(is_introducer) {
         return None;
@@ -61,26 +63,26 @@ pub(crate) fn is_introducer(byte: u8) -> bool {
     matches!(byte, b'%' | b'\\' | b'&')
 }
 
-/// One reading: what stands here, and how long the escape is. There may be one for every few bytes of a text, so it is
+/// One reading: the character and the length of the escape. There may be one for every few bytes of a text, so it is
 /// kept small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// The second half of a pair of surrogates, which is no character by itself.
+    /// The second half of a surrogate pair, which is not a character by itself.
     low: u16,
     span: u16,
     bytes: [u8; 4],
     length: u8,
-    /// Whether it is a row of backslashes that stands for one.
+    /// Whether it is a run of backslashes that stands for one.
     row: bool,
 }
 
 impl Reading {
-    /// What is spelled; nothing for half of a pair.
+    /// The character; empty for half of a pair.
     pub(crate) fn spelled(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
 
-    /// How many bytes of the text it takes.
+    /// The number of bytes of the text.
     pub(crate) fn span(&self) -> usize {
         usize::from(self.span)
     }
@@ -90,14 +92,14 @@ impl Reading {
     }
 }
 
-/// A place at which an escape can start.
+/// A position at which an escape can start.
 struct Place {
     at: u32,
-    /// Where its readings begin; they end where those of the next place begin.
+    /// The index of its first reading; they end at the first of the next position.
     first: u32,
-    /// Behind the one backslash that stands here, escaped or not; its own position where none does.
+    /// The position after the one backslash here, escaped or not; its own position if there is none.
     backslash: u32,
-    /// Behind the whole row of backslashes.
+    /// The position after the whole run of backslashes.
     after_row: u32,
 }
 
@@ -108,8 +110,8 @@ pub(crate) struct Readings<'a> {
     places: Vec<Place>,
     readings: Vec<Reading>,
     steps: std::cell::Cell<usize>,
-    /// Whether it has more readings than are followed. From there on each place has one at most, so that neither the time nor
-    /// the memory that a text takes depends on how it was made to be read.
+    /// Whether it has more readings than are followed. From there on each position has at most one, so that neither the
+    /// time nor the memory for a text depends on how it was constructed.
     is_ambiguous: bool,
 }
 
@@ -126,7 +128,7 @@ impl<'a> Readings<'a> {
         readings
     }
 
-    /// Whether not all of its readings are known, so that nobody can say what it spells.
+    /// Whether not all of its readings are known, so that its meaning is unknown.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.is_ambiguous
     }
@@ -136,7 +138,7 @@ impl<'a> Readings<'a> {
         self.readings.len()
     }
 
-    /// What can be read at this place instead of the byte that stands there.
+    /// What can be read at this position instead of its byte.
     pub(crate) fn at(&self, at: usize) -> &[Reading] {
         let Some(found) = self.position(at) else { return &[] };
         let first = |place: usize| self.places.get(place).map_or(self.readings.len(), |place| wide(place.first));
@@ -154,12 +156,12 @@ impl<'a> Readings<'a> {
         self.places.get(self.position(at)?)
     }
 
-    /// Behind the one backslash that stands here, escaped or not.
+    /// The position after the one backslash here, escaped or not.
     fn backslash(&self, at: usize) -> Option<usize> {
         self.place(at).map(|place| wide(place.backslash)).filter(|end| *end > at)
     }
 
-    /// Behind the row of backslashes that begins here.
+    /// The position after the run of backslashes that begins here.
     fn after_row(&self, at: usize) -> usize {
         self.place(at).map_or(at, |place| wide(place.after_row))
     }
@@ -194,7 +196,7 @@ impl<'a> Readings<'a> {
         self.places.push(Place { at: narrow(at), first, backslash, after_row: narrow(after_row) });
     }
 
-    /// Calls `visit` with each byte that can be read here, and where the text goes on behind it.
+    /// Calls `visit` with each byte that can be read here, and the position after it.
     fn bytes_at(&self, at: usize, visit: &mut dyn FnMut(u8, usize)) {
         let at = self.behind_nul(at);
         let Some(&byte) = self.text.get(at) else { return };
@@ -212,12 +214,12 @@ impl<'a> Readings<'a> {
         }
     }
 
-    /// The bytes of zero between the characters of UTF-16 and UTF-32 mean nothing.
+    /// The zero bytes between the characters of UTF-16 and UTF-32 have no meaning.
     fn behind_nul(&self, at: usize) -> usize {
         at + self.text.iter().skip(at).take(3).take_while(|byte| **byte == 0).count()
     }
 
-    /// Calls `visit` for every number that the digits from here on can be, with how many they are and where they end.
+    /// Calls `visit` for every number that the digits from here can be, with their count and their end.
     fn digits(&self, from: usize, radix: u32, most: usize, visit: &mut dyn FnMut(usize, usize, u32)) {
         let mut numbers = vec![(from, 0_u32)];
         for length in 1..=most {
@@ -249,7 +251,7 @@ impl<'a> Readings<'a> {
     }
 }
 
-/// The readings of one place, as far as they are known.
+/// The readings of one position, as far as they are known.
 struct Finding<'r, 'a, 'f> {
     text: &'r Readings<'a>,
     at: usize,
@@ -257,7 +259,7 @@ struct Finding<'r, 'a, 'f> {
 }
 
 impl Finding<'_, '_, '_> {
-    /// Adds what the escape is that this sign introduces, where it goes on at `next`.
+    /// Adds the escapes that this byte introduces, continuing at `next`.
     fn introduced(&mut self, sign: u8, next: usize) {
         match sign {
             b'%' => self.percent(next),
@@ -302,7 +304,7 @@ impl Finding<'_, '_, '_> {
             end = behind;
             self.push(b"\\", end, 0, true);
         }
-        // Every escaping doubles the backslashes, so any number of them may stand before the letter.
+        // Every escaping doubles the backslashes, so any number of them may precede the letter.
         let letter_at = self.text.after_row(next);
         let mut letters = [(0_u8, 0_usize); BEAM];
         let mut count = 0;
@@ -316,7 +318,7 @@ impl Finding<'_, '_, '_> {
         }
     }
 
-    /// What a letter means behind a backslash.
+    /// The meaning of a letter after a backslash.
     fn letter(&mut self, letter: u8, letter_at: usize, end: usize) {
         match letter {
             b'n' => self.add(b"\n", end),
@@ -368,7 +370,7 @@ impl Finding<'_, '_, '_> {
         let hex = text.follows(number, b'x').or_else(|| text.follows(number, b'X'));
         let (from, radix) = hex.map_or((number, 10), |from| (from, 16));
         let mut values = Vec::new();
-        // The semicolon may be missing, and then nothing tells which digit is the last.
+        // Without the semicolon, the last digit is unknown.
         text.digits(from, radix, MAX_DIGITS, &mut |_, end, value| {
             values.extend(text.follows(end, b';').map(|end| (end, value)));
             values.push((end, value));
@@ -440,7 +442,7 @@ impl Finding<'_, '_, '_> {
 }
 
 fn narrow(position: usize) -> u32 {
-    // INVARIANT: no text is as long as that.
+    // INVARIANT: no text is that long.
     u32::try_from(position).unwrap_or(u32::MAX)
 }
 

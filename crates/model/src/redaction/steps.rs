@@ -1,5 +1,5 @@
-//! Steps of redaction, counted in tests only: that they grow with the length of the text, and not with its square, can be
-//! shown without a clock.
+//! Steps of redaction, counted in tests only: they show without a clock that the cost grows with the length of the
+//! text, and not with its square.
 
 #[cfg(test)]
 use std::cell::Cell;
@@ -9,7 +9,6 @@ thread_local! {
     static TAKEN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts so many steps.
 #[inline]
 pub(super) fn count(steps: usize) {
     #[cfg(test)]
@@ -18,7 +17,7 @@ pub(super) fn count(steps: usize) {
     let _ = steps;
 }
 
-/// How many steps this takes.
+/// The number of steps that this takes.
 #[cfg(test)]
 pub(super) fn of(work: impl FnOnce()) -> u64 {
     TAKEN.with(|taken| taken.set(0));

@@ -1,4 +1,4 @@
-//! What a schema says about the members of a value: which names it declares, and where it has lists.
+//! The declarations of a schema about the members of a value: names and lists.
 
 use serde_json::{Map, Value};
 
@@ -14,9 +14,9 @@ pub(crate) struct Declared<'a> {
 }
 
 impl<'a> Declared<'a> {
-    /// What is known of the value that a schema describes; nothing without one.
+    /// The declarations of a schema; empty without one.
     ///
-    /// INVARIANT: the schema compiles, so that its references end.
+    /// INVARIANT: the schema compiles, so its references end.
     pub(crate) fn by(document: Option<&'a Value>) -> Self {
         let mut declared = Self { document, schemas: Vec::new() };
         declared.add(document);
@@ -53,18 +53,18 @@ impl<'a> Declared<'a> {
         self.properties().any(|properties| properties.contains_key(name))
     }
 
-    /// What is known of a member.
+    /// The declarations of a member.
     pub(crate) fn member(&self, name: &str) -> Self {
         self.below(self.properties().filter_map(|properties| properties.get(name)))
     }
 
-    /// What is known of the items of a list.
+    /// The declarations of the items of a list.
     pub(crate) fn items(&self) -> Self {
         let prefix = self.schemas.iter().filter_map(|schema| schema.get("prefixItems")?.as_array()).flatten();
         self.below(self.schemas.iter().filter_map(|schema| schema.get("items")).chain(prefix))
     }
 
-    /// Whether it may be a list by what is stated, not only because nothing is.
+    /// Whether it is declared as a list, not only undeclared.
     pub(crate) fn is_list(&self) -> bool {
         self.schemas.iter().any(|schema| match schema.get("type") {
             Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
@@ -83,8 +83,8 @@ impl<'a> Declared<'a> {
         declared
     }
 
-    /// Checks that no member goes by another spelling of a declared name, here and below. A name that is itself declared
-    /// is a parameter of its own.
+    /// Checks that no member is another spelling of a declared name, here and below. A name that is itself declared is
+    /// a parameter of its own.
     pub(super) fn check_spelling(&self, value: &Value, path: &str) -> Result<(), SchemaViolation> {
         match value {
             Value::Object(members) => {

@@ -1,15 +1,15 @@
-//! Which keywords a schema may use, and what under each of them is a schema again.
+//! The keywords that a schema may use, and the subschemas under each.
 
 use serde_json::{Map, Value};
 
 use super::SchemaError;
 
-/// The only dialect.
+/// The only supported dialect.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-/// How deep schemas may be nested, and how many there may be in one.
+/// The maximum nesting of schemas, and the maximum number of schemas in one.
 const DEPTH_LIMIT: usize = 64;
 const COUNT_LIMIT: usize = 10_000;
-/// The largest divisor that the validator keeps exactly.
+/// The largest divisor that the validator handles exactly.
 const EXACT_DIVISORS: u64 = 1 << 53;
 /// The formats that are checked. `regex` is not among them: it would compile patterns that agents send.
 pub(crate) const FORMATS: [&str; 16] = [
@@ -31,7 +31,7 @@ pub(crate) const FORMATS: [&str; 16] = [
     "uuid",
 ];
 
-/// What stands under a keyword.
+/// What is under a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Under {
     /// A schema for the same value.
@@ -50,7 +50,7 @@ pub(super) enum Under {
     Plain,
 }
 
-/// What stands under this keyword; `None` for those that nothing here would enforce.
+/// What is under this keyword; `None` for those that are not enforced.
 pub(super) fn under(keyword: &str) -> Option<Under> {
     Some(match keyword {
         "else" | "if" | "not" | "then" => Under::InPlace,
@@ -119,26 +119,29 @@ fn check_schema(schema: &Value, path: &str, depth: usize, count: &mut usize) -> 
 fn check_plain(keyword: &str, value: &Value, at: &str, depth: usize) -> Result<(), SchemaError> {
     match (keyword, value) {
         ("$ref", Value::String(target)) if target == "#" || target.starts_with("#/") => Ok(()),
-        ("$ref", _) => Err(refuse(at, "must stay inside the schema: write #/$defs/NAME")),
+        ("$ref", _) => Err(refuse(at, "must refer to a part of the schema; use #/$defs/NAME")),
         ("$schema", Value::String(dialect)) if depth == 0 && dialect.trim_end_matches('#') == DIALECT => Ok(()),
-        ("$schema", _) => Err(refuse(at, format!("must be {DIALECT}, at the top, or left out"))),
+        ("$schema", _) => Err(refuse(at, format!("must be {DIALECT} at the top level, or absent"))),
         ("format", Value::String(format)) if FORMATS.contains(&format.as_str()) => Ok(()),
-        ("format", _) => Err(refuse(at, format!("is not checked; known are {}", FORMATS.join(", ")))),
+        ("format", _) => Err(refuse(at, format!("is not a supported format; use {}", FORMATS.join(", ")))),
         ("multipleOf", Value::Number(number)) if number.as_u64().is_some_and(|divisor| divisor > EXACT_DIVISORS) => {
-            Err(refuse(at, format!("must be at most {EXACT_DIVISORS}: a larger divisor is not checked exactly")))
+            Err(refuse(
+                at,
+                format!("must be at most {EXACT_DIVISORS}, because a larger divisor is not checked exactly"),
+            ))
         }
         ("required", Value::Bool(_)) => {
-            Err(refuse(at, "must be a list of names; true or false stands only in the short form of parameters"))
+            Err(refuse(at, "must be a list of names; a boolean is valid only in the short form of parameters"))
         }
         _ => Ok(()),
     }
 }
 
-/// Keywords that mean nothing without another one.
+/// Keywords that have no effect without another one.
 fn refuse_ignored(members: &Map<String, Value>, path: &str) -> Result<(), SchemaError> {
     let needs = [("then", "if"), ("else", "if"), ("minContains", "contains"), ("maxContains", "contains")];
     match needs.into_iter().find(|(keyword, other)| members.contains_key(*keyword) && !members.contains_key(*other)) {
-        Some((keyword, other)) => Err(refuse(path, format!("has {keyword} without {other}, which means nothing"))),
+        Some((keyword, other)) => Err(refuse(path, format!("has {keyword} without {other}, which has no effect"))),
         None => Ok(()),
     }
 }
@@ -146,11 +149,11 @@ fn refuse_ignored(members: &Map<String, Value>, path: &str) -> Result<(), Schema
 fn unknown(keyword: &str) -> &'static str {
     match keyword {
         "$dynamicAnchor" | "$dynamicRef" | "$id" | "$recursiveAnchor" | "$recursiveRef" => {
-            "is not supported; refer to parts of the schema by #/$defs/NAME"
+            "is not supported; refer to parts of the schema with #/$defs/NAME"
         }
-        "nullable" => "is no keyword of JSON Schema 2020-12; add \"null\" to `type`",
-        "example" => "is no keyword of JSON Schema 2020-12; write `examples`, a list",
-        _ => "is no keyword of JSON Schema 2020-12 that is enforced; correct it, or write x-NAME for a remark",
+        "nullable" => "is not a keyword of JSON Schema 2020-12; add \"null\" to `type`",
+        "example" => "is not a keyword of JSON Schema 2020-12; use `examples` with a list",
+        _ => "is not a supported keyword of JSON Schema 2020-12; correct it, or use x-NAME for annotations",
     }
 }
 

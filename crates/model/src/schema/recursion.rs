@@ -1,5 +1,5 @@
-//! References that come back to themselves without looking at a smaller part of the value would never end, and ones
-//! that fan out would hardly end: both are found here, before anything is checked against the schema.
+//! Finds references that return to themselves for the same value and would never end, and references that fan out too
+//! far, before anything is checked against the schema.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::SchemaError;
 use super::keyword::{Under, schemas_under, under};
 
-/// How many schemas may apply to one value.
+/// The maximum number of schemas that apply to one value.
 const WORK_LIMIT: usize = 10_000;
 
-/// Checks that every value is done with after a bounded number of steps.
+/// Checks that every value needs a bounded number of steps.
 pub(super) fn check(document: &Value) -> Result<(), SchemaError> {
     let mut schemas = Vec::new();
     collect(document, String::new(), &mut schemas);
@@ -31,14 +31,14 @@ fn collect<'a>(schema: &'a Value, path: String, schemas: &mut Vec<(String, &'a V
     schemas.push((path, schema));
 }
 
-/// How many schemas apply to a value together with one of them.
+/// The number of schemas that apply to a value together with this one.
 enum Work {
     Unknown,
     Open,
     Known(usize),
 }
 
-/// The schemas of a document, told apart by where they lie in memory.
+/// The schemas of a document, identified by their address.
 struct Search<'a> {
     document: &'a Value,
     work: HashMap<*const Value, Work>,
@@ -48,10 +48,12 @@ impl<'a> Search<'a> {
     fn of(&mut self, schema: &'a Value, path: &str) -> Result<usize, SchemaError> {
         match self.work.get_mut(&std::ptr::from_ref(schema)) {
             Some(Work::Known(work)) => return Ok(*work),
-            Some(Work::Open) => return Err(refuse(path, "refers to itself for the same value, which never ends")),
+            Some(Work::Open) => {
+                return Err(refuse(path, "refers to itself for the same value; the recursion would never end"));
+            }
             Some(unknown) => *unknown = Work::Open,
-            // What no keyword makes a schema was not looked at as one.
-            None => return Err(refuse(path, "refers to something that is no schema; write #/$defs/NAME")),
+            // A value that no keyword makes a schema was not checked as one.
+            None => return Err(refuse(path, "refers to something that is not a schema; use #/$defs/NAME")),
         }
         let mut work = 1usize;
         for next in self.in_place(schema) {
@@ -64,7 +66,7 @@ impl<'a> Search<'a> {
         Ok(work)
     }
 
-    /// The schemas that apply to the same value. A reference that leads nowhere is found when the schema is compiled.
+    /// The schemas that apply to the same value. An unresolvable reference is found when the schema is compiled.
     fn in_place(&self, schema: &'a Value) -> Vec<&'a Value> {
         let mut schemas = Vec::new();
         for (keyword, value) in schema.as_object().into_iter().flatten() {
@@ -80,7 +82,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What a reference inside a document names.
+/// The target of a reference inside a document.
 pub(super) fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
     document.pointer(&percent_decoded(pointer)?)

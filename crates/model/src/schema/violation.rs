@@ -1,4 +1,4 @@
-//! What is wrong with a value, in words that let an agent correct itself and never repeat what it sent.
+//! Violations of a schema, in words that let an agent fix its call and never repeat what it sent.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::Location;
@@ -8,22 +8,21 @@ use thiserror::Error;
 
 use super::SchemaError;
 
-/// How many names or values an error lists.
+/// The maximum number of listed names or values.
 const LISTED: usize = 32;
-/// How much of a name or value an error quotes, in characters.
+/// The maximum length of a quoted name or value, in characters.
 const QUOTED: usize = 64;
-/// How many alternatives an error explains.
+/// The maximum number of explained alternatives.
 const EXPLAINED: usize = 4;
 
-/// A value that does not fit its schema.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("parameter `{path}` {reason}")]
 pub struct SchemaViolation {
-    /// The dotted path of the failing parameter, also of one that is missing; empty for the parameters as a whole.
+    /// The dotted path of the invalid or missing parameter; empty for the parameters as a whole.
     pub path: String,
-    /// The keyword that it breaks.
+    /// The violated keyword.
     pub rule: String,
-    /// What it must be like.
+    /// The requirement.
     pub reason: String,
 }
 
@@ -46,9 +45,9 @@ impl SchemaViolation {
         Self { path, rule: error.kind().keyword().to_owned(), reason }
     }
 
-    /// A member under a name that a service may read as a declared one.
+    /// A member with a name that a service may read as a declared one.
     pub(crate) fn misspelt(path: String, declared: &str) -> Self {
-        let reason = format!("may be read as `{}` by the service; use that name, or leave it out", quoted(declared));
+        let reason = format!("may be read as `{}` by the service; use that name, or remove it", quoted(declared));
         Self { path, rule: "spelling".to_owned(), reason }
     }
 }
@@ -63,22 +62,21 @@ pub(super) fn below(path: &str, name: &str) -> String {
 /// An error in a schema itself, which is not the caller's data.
 pub(super) fn in_schema(error: &ValidationError<'_>) -> SchemaError {
     let reason = match error.kind() {
-        ValidationErrorKind::Referencing(_) => "has a $ref that leads nowhere; write #/$defs/NAME".to_owned(),
+        ValidationErrorKind::Referencing(_) => "has a $ref to a part that does not exist; use #/$defs/NAME".to_owned(),
         ValidationErrorKind::Format { format } if format == "regex" => {
-            "is no regular expression that is checked in linear time; leave out look-around and back-references"
-                .to_owned()
+            "is not a supported regular expression; remove look-around and back-references".to_owned()
         }
         _ => explain(error),
     };
     SchemaError { path: dotted(error.instance_path()), reason }
 }
 
-/// What a value must be like to pass, as the end of a sentence about it.
+/// The requirement, as the end of a sentence about the value.
 fn explain(error: &ValidationError<'_>) -> String {
     use ValidationErrorKind as Kind;
     match error.kind() {
         Kind::Required { .. } => "is missing".to_owned(),
-        Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => "is unknown; leave it out".to_owned(),
+        Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => "is unknown; remove it".to_owned(),
         Kind::Type { kind: TypeKind::Single(one) } => format!("must be {}", type_name(*one)),
         Kind::Type { kind: TypeKind::Multiple(types) } => {
             format!("must be {}", types.iter().map(type_name).collect::<Vec<_>>().join(" or "))
@@ -97,17 +95,17 @@ fn explain(error: &ValidationError<'_>) -> String {
         Kind::AdditionalItems { limit } => format!("must have at most {limit} items"),
         Kind::MaxProperties { limit } => format!("must have at most {limit} members"),
         Kind::MinProperties { limit } => format!("must have at least {limit} members"),
-        Kind::UniqueItems => "must not have the same item twice".to_owned(),
-        Kind::UnevaluatedItems { .. } => "has items that nothing allows; leave them out".to_owned(),
-        Kind::Contains => "does not have the items that it must contain".to_owned(),
+        Kind::UniqueItems => "must not have duplicate items".to_owned(),
+        Kind::UnevaluatedItems { .. } => "has items that are not allowed; remove them".to_owned(),
+        Kind::Contains => "must contain the required items".to_owned(),
         Kind::Pattern { pattern } => format!("must match the pattern {}", quoted(pattern)),
-        Kind::Format { format } => format!("must be a text of the format {}", quoted(format)),
+        Kind::Format { format } => format!("must be a string in the format {}", quoted(format)),
         Kind::PropertyNames { error } => format!("has a member with a name that {}", explain(error)),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             alternatives(context, &dotted(error.instance_path()))
         }
-        Kind::OneOfMultipleValid { .. } => "fits several alternatives, and must fit exactly one".to_owned(),
-        Kind::Not { schema } => format!("must not fit {}", quoted(&schema.to_string())),
+        Kind::OneOfMultipleValid { .. } => "matches several alternatives, must match exactly one".to_owned(),
+        Kind::Not { schema } => format!("must not match {}", quoted(&schema.to_string())),
         Kind::FalseSchema => "is not allowed".to_owned(),
         Kind::ContentEncoding { content_encoding } => format!("must be encoded as {}", quoted(content_encoding)),
         Kind::ContentMediaType { content_media_type } => format!("must be {}", quoted(content_media_type)),
@@ -119,7 +117,7 @@ fn explain(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// Says why each alternative was not taken, which is more than that none was.
+/// Explains why each alternative failed.
 fn alternatives(context: &[Vec<ValidationError<'static>>], own: &str) -> String {
     let mut reasons = Vec::new();
     for error in context.iter().filter_map(|errors| errors.first()).take(EXPLAINED) {
@@ -130,10 +128,10 @@ fn alternatives(context: &[Vec<ValidationError<'static>>], own: &str) -> String 
             reasons.push(reason);
         }
     }
-    format!("fits none of the alternatives: {}", reasons.join("; or "))
+    format!("matches none of the alternatives: {}", reasons.join("; or "))
 }
 
-/// The names that the schema knows where an unknown one was found.
+/// The known names next to an unknown one.
 fn unknown_name(error: &ValidationError<'_>, document: &Value) -> String {
     let place = error.schema_path().as_str().rsplit_once('/').map_or("", |(place, _)| place);
     let known = document.pointer(place).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
@@ -143,9 +141,9 @@ fn unknown_name(error: &ValidationError<'_>, document: &Value) -> String {
             names.sort_unstable();
             names.truncate(LISTED);
             let more = if known.len() > LISTED { ", ..." } else { "" };
-            format!("is unknown; known are {}{more}", names.join(", "))
+            format!("is unknown; use {}{more}", names.join(", "))
         }
-        _ => "is unknown; leave it out".to_owned(),
+        _ => "is unknown; remove it".to_owned(),
     }
 }
 
@@ -159,11 +157,11 @@ fn type_name(kind: JsonType) -> &'static str {
     match kind {
         JsonType::Array => "a list",
         JsonType::Boolean => "true or false",
-        JsonType::Integer => "a whole number",
+        JsonType::Integer => "an integer",
         JsonType::Null => "null",
         JsonType::Number => "a number",
         JsonType::Object => "an object",
-        JsonType::String => "a text",
+        JsonType::String => "a string",
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a definition declares of a tool's danger and needs: the readings that take more than one word.
+//! Declarations of a tool that are more than one word.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,6 @@ const MAX_PERIOD: u64 = 86_400;
 const SOURCES: [(&str, SourceKind); 3] =
     [("connector", SourceKind::Connector), ("host-extension", SourceKind::HostExtension), ("mcp", SourceKind::Mcp)];
 
-/// Reads what backs a service.
 pub(super) fn read_source(value: &Value, path: &str) -> Result<SourceKind, DefinitionError> {
     match SourceKind::parse(text(value, path)?) {
         Some(other @ (SourceKind::NodePack | SourceKind::Workflow)) => {
@@ -37,7 +36,6 @@ pub(super) fn read_source(value: &Value, path: &str) -> Result<SourceKind, Defin
     }
 }
 
-/// Reads how a tool reaches the network.
 pub(super) fn read_egress(value: &Value, path: &str) -> Result<Egress, DefinitionError> {
     match word(value, path, Egress::WORDS)? {
         Egress::None => Err(refuse(path, "must not be none: a service is reached over the network")),
@@ -49,7 +47,7 @@ pub(super) fn read_egress(value: &Value, path: &str) -> Result<Egress, Definitio
 pub(super) fn read_required_scopes(value: &Value, path: &str) -> Result<BTreeSet<RequiredScope>, DefinitionError> {
     let scopes = texts(value, path)?;
     if scopes.len() > SCOPE_LIMIT {
-        return Err(refuse(path, format!("names more than {SCOPE_LIMIT} scopes")));
+        return Err(refuse(path, format!("has more than {SCOPE_LIMIT} scopes")));
     }
     scopes
         .into_iter()
@@ -60,7 +58,6 @@ pub(super) fn read_required_scopes(value: &Value, path: &str) -> Result<BTreeSet
         .collect()
 }
 
-/// Reads what policies and guardians know the tool by.
 pub(super) fn read_labels(value: &Value, path: &str) -> Result<BTreeSet<Label>, DefinitionError> {
     let labels = texts(value, path)?;
     if labels.len() > LABEL_LIMIT {
@@ -79,12 +76,11 @@ pub(super) fn read_rate_limit(value: &Value, path: &str) -> Result<RateLimit, De
     let per_seconds = fields.need("per_seconds", count)?;
     let burst = fields.read("burst", count)?;
     if per_seconds > MAX_PERIOD {
-        return Err(refuse(&fields.at("per_seconds"), format!("must be at most {MAX_PERIOD}, which is a day")));
+        return Err(refuse(&fields.at("per_seconds"), format!("must be at most {MAX_PERIOD} (one day)")));
     }
-    RateLimit::new(requests, per_seconds, burst).map_err(|error| refuse(path, format!("is no rate limit: {error}")))
+    RateLimit::new(requests, per_seconds, burst).map_err(|error| refuse(path, format!("is invalid: {error}")))
 }
 
-/// Reads who must answer for a call, and what their answer covers.
 pub(super) fn read_approval_rule(value: &Value, path: &str) -> Result<ApprovalRule, DefinitionError> {
     let names =
         ["approvers", "attendance", "groups", "override_groups", "separation_of_duties", "standing", "ttl_seconds"];
@@ -107,7 +103,7 @@ pub(super) fn read_approval_rule(value: &Value, path: &str) -> Result<ApprovalRu
     Ok(rule)
 }
 
-/// Checks that nothing but a host extension has tools that run commands.
+/// Checks that only a host extension has tools that run commands.
 pub(super) fn host_extensions_only(definition: &ServiceDefinition, path: &str) -> Result<(), DefinitionError> {
     let runs_commands = |tool: &ToolDefinition| tool.safety_tier == Some(SafetyTier::Exec);
     match definition.tools.iter().find(|(_, tool)| runs_commands(tool)) {
@@ -139,5 +135,5 @@ pub(super) fn check_mappings(definition: &ServiceDefinition, path: &str) -> Resu
 }
 
 fn count(value: &Value, path: &str) -> Result<u64, DefinitionError> {
-    value.as_u64().filter(|&count| count > 0).ok_or_else(|| refuse(path, "must be a whole number of at least 1"))
+    value.as_u64().filter(|&count| count > 0).ok_or_else(|| refuse(path, "must be an integer of at least 1"))
 }

@@ -1,4 +1,4 @@
-//! How a call becomes an HTTP request: method, path template, and the place of every parameter.
+//! The HTTP request of a call: method, path template, and the place of every parameter.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,23 +22,20 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-/// The HTTP side of one tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpMapping {
-    /// The method.
     pub method: HttpMethod,
     /// The path below the base URL.
     pub path: PathTemplate,
-    /// Where parameters go that do not go where their name or the method says.
+    /// Parameters that are not placed by their name or the default of the method.
     pub placements: BTreeMap<String, Placement>,
-    /// Headers that every request carries.
+    /// Headers of every request.
     pub headers: BTreeMap<String, String>,
-    /// How the body is written.
     pub body: BodyFormat,
-    /// Which answers are successes.
+    /// The status codes that count as success.
     pub success: SuccessCodes,
-    /// Where parameters go that are neither placed nor in the path. Without one the method says: into the body of POST,
-    /// PUT and PATCH, else into the query. With [`Place::Path`] there are no such parameters.
+    /// The place of parameters that are neither placed nor in the path. By default the body of POST, PUT and PATCH,
+    /// otherwise the query. With [`Place::Path`] there are no such parameters.
     pub default_placement: Option<Place>,
 }
 
@@ -59,31 +56,27 @@ pub enum HttpMethod {
     Put,
 }
 
-/// A part of the request that carries parameters.
+/// A part of the request with parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// The body.
     Body,
-    /// A header.
     Header,
-    /// The path.
     Path,
-    /// The query.
     Query,
 }
 
-/// Where one parameter goes.
+/// The place of one parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// The part of the request.
     pub place: Place,
-    /// Its name there: of the placeholder, the header, the query parameter or the member of the body.
+    /// The name there: of the placeholder, the header, the query parameter or the member of the body.
     pub name: String,
-    /// What divides the items of a list that goes there as one text. Without it a list in the query repeats the name.
+    /// The separator of the items of a list that is sent as one string. Without it a list in the query repeats the
+    /// name.
     pub divider: Option<Divider>,
 }
 
-/// What divides the items of a list in one text.
+/// The separator of list items in one string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Divider {
     /// `a,b`
@@ -94,7 +87,6 @@ pub enum Divider {
     Space,
 }
 
-/// How a body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFormat {
     /// `application/x-www-form-urlencoded`, nested values in brackets: `a[b]=c`, `a[0]=c`.
@@ -103,34 +95,29 @@ pub enum BodyFormat {
     Json,
 }
 
-/// Which status codes are a success.
+/// The status codes that count as success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuccessCodes(Vec<RangeInclusive<u16>>);
 
 /// A request without its credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedRequest {
-    /// The method.
     pub method: HttpMethod,
-    /// The address: that of the base, and a path within the template.
+    /// The base URL, and a path within the template.
     pub url: Url,
-    /// The headers, except for those of the body. No name is twice in it.
+    /// The headers, except those of the body. Names are unique.
     pub headers: Vec<(String, String)>,
-    /// The body, where there is one.
     pub body: Option<RenderedBody>,
 }
 
-/// The body of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedBody {
-    /// Its media type.
     pub content_type: Cow<'static, str>,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
 impl HttpMapping {
-    /// A mapping that leaves everything else to the method.
+    /// A mapping with the defaults of the method.
     pub fn new(method: HttpMethod, path: PathTemplate) -> Self {
         Self {
             method,
@@ -143,14 +130,14 @@ impl HttpMapping {
         }
     }
 
-    /// Whether this status is a success.
     pub fn is_success(&self, status: u16) -> bool {
         self.success.0.iter().any(|range| range.contains(&status))
     }
 }
 
 impl RenderedRequest {
-    /// SHA-256 of method, URL and canonical parameters: the same for the same request, and nothing of a credential.
+    /// SHA-256 of method, URL and canonical parameters: the same for the same request, without anything of a
+    /// credential.
     pub fn fingerprint(&self, parameters: &Arguments<'_>) -> String {
         let mut text = Vec::with_capacity(256);
         text.extend_from_slice(self.method.as_str().as_bytes());
@@ -165,7 +152,7 @@ impl RenderedRequest {
 impl HttpMethod {
     const ALL: [Self; 6] = [Self::Delete, Self::Get, Self::Head, Self::Patch, Self::Post, Self::Put];
 
-    /// As it stands in a request.
+    /// The form in a request.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Delete => "DELETE",
@@ -177,24 +164,24 @@ impl HttpMethod {
         }
     }
 
-    /// Reads [`HttpMethod::as_str`] back, in any case.
+    /// Parses [`HttpMethod::as_str`], in any case.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// Whether parameters go into the body unless something else is said.
+    /// Whether parameters go into the body by default.
     fn has_body(self) -> bool {
         matches!(self, Self::Patch | Self::Post | Self::Put)
     }
 
-    /// Whether a body has a meaning at all.
+    /// Whether a body has a meaning.
     fn may_have_body(self) -> bool {
         self.has_body() || self == Self::Delete
     }
 }
 
 impl Place {
-    /// As definitions write it.
+    /// The form in definitions.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Body => "body",
@@ -208,7 +195,6 @@ impl Place {
 impl Divider {
     const WORDS: [(&'static str, Self); 3] = [(",", Self::Comma), ("|", Self::Pipe), (" ", Self::Space)];
 
-    /// As it stands between two items.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Comma => ",",
@@ -219,7 +205,6 @@ impl Divider {
 }
 
 impl BodyFormat {
-    /// The media type.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Form => "application/x-www-form-urlencoded",

@@ -1,4 +1,4 @@
-//! What the log keeps of a call's parameters: by rule of the tool, field by field, and never more than a few kilobytes.
+//! What the log keeps of a call's parameters: by the tool's rule, field by field, and never more than a few kilobytes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,28 +15,28 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-/// How long a text may be to be kept as it is, in bytes.
+/// The maximum length of a text that is kept unchanged, in bytes.
 const TEXT_LIMIT: usize = 256;
-/// How large the arguments may be that are kept in full, in bytes.
+/// The maximum size of arguments that are kept in full, in bytes.
 const INPUTS_LIMIT: usize = 64 * 1024;
-/// How large a summary may grow before the rest is left out, in bytes.
+/// The size of a summary above which the rest is omitted, in bytes.
 const SUMMARY_LIMIT: usize = 4 * 1024;
-/// The least that a member has, in bytes: enough for the length and the hash of a text.
+/// The minimum share of a member, in bytes: enough for the length and the hash of a text.
 const MIN_SHARE: usize = 128;
-/// The member that counts what found no room.
+/// The member that counts omitted members.
 const LEFT_OUT: &str = "_left_out";
 
-/// Which parameters are kept, and how. A field whose name looks like that of a secret is left out, at any depth, unless
-/// a rule names the field itself.
+/// Which parameters are kept, and how. A field whose name indicates a secret is omitted, at any depth, unless a rule
+/// names the field itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoggingRule {
-    /// For fields without a rule of their own.
+    /// For fields without their own rule.
     pub default: FieldRule,
-    /// By path; lists are looked into element by element.
+    /// By path; lists are processed element by element.
     ///
-    /// INVARIANT: none stands below another one that hashes or omits.
+    /// INVARIANT: none is below another one that hashes or omits.
     pub fields: BTreeMap<ParameterPath, FieldRule>,
-    /// Whether the event of a call carries its arguments in full, as far as the rules above let it.
+    /// Whether the event of a call has its arguments in full, as far as the rules above allow.
     pub inputs: bool,
 }
 
@@ -48,7 +48,6 @@ pub enum FieldRule {
     Log,
     /// A hash of its canonical value, enough to compare.
     Hash,
-    /// Nothing.
     Omit,
 }
 
@@ -58,13 +57,13 @@ impl LoggingRule {
         self.summary_of(parameters, &Value::Null)
     }
 
-    /// The same for a tool with this schema: the members that it names come before all others.
+    /// The same for a tool with this schema: declared members come before all others.
     pub fn summary_of(&self, parameters: &Map<String, Value>, schema: &Value) -> Map<String, Value> {
         let writer = Writer { rule: self, declared: schema.get("properties"), text_limit: TEXT_LIMIT };
         writer.members(parameters, "", self.default, &mut Room::of(SUMMARY_LIMIT))
     }
 
-    /// The arguments that the event of a call carries, where it carries any.
+    /// The arguments in the event of a call, if any.
     pub fn inputs(&self, parameters: &Map<String, Value>) -> Option<Value> {
         let writer = Writer { rule: self, declared: None, text_limit: INPUTS_LIMIT };
         self.inputs.then(|| Value::Object(writer.members(parameters, "", self.default, &mut Room::of(INPUTS_LIMIT))))
@@ -75,16 +74,16 @@ impl LoggingRule {
     }
 }
 
-/// Writes a summary into limited room. Each member has its own share of it: what a caller puts into one member, or how it
-/// names one, leaves none of the others out.
+/// Writes a summary within a size limit. Each member has its own share of it: the value or name of one member cannot
+/// displace the others.
 struct Writer<'a> {
     rule: &'a LoggingRule,
-    /// What the tool's schema says of its members.
+    /// The tool's schema.
     declared: Option<&'a Value>,
     text_limit: usize,
 }
 
-/// How many bytes may still be written, and how many were.
+/// The remaining and the used number of bytes.
 struct Room {
     left: usize,
     taken: usize,
@@ -100,7 +99,7 @@ impl Room {
         self.taken = self.taken.saturating_add(bytes);
     }
 
-    /// The share of one of several that are still to come; what it does not need is left to the others.
+    /// The share of one of several remaining members; what it does not use is left to the others.
     fn share(&self, of: usize) -> Self {
         Self::of((self.left / of.max(1)).max(MIN_SHARE).min(self.left))
     }
@@ -115,7 +114,7 @@ impl Writer<'_> {
         room: &mut Room,
     ) -> Map<String, Value> {
         let mut order: Vec<(&String, &Value)> = members.iter().collect();
-        // What is small goes first, and leaves what it does not need of its share to what is large.
+        // Small members first: they leave the unused part of their share to large ones.
         order.sort_by_cached_key(|(name, value)| (!self.is_declared(path, name), weight(name, value)));
         let mut kept = Map::new();
         for (position, (name, value)) in order.into_iter().enumerate() {
@@ -135,7 +134,7 @@ impl Writer<'_> {
         kept
     }
 
-    /// Whether the tool's schema, or its logging rule, knows the member.
+    /// Whether the tool's schema, or its logging rule, names the member.
     fn is_declared(&self, path: &str, name: &str) -> bool {
         path.is_empty()
             && (self.declared.is_some_and(|declared| declared.get(name).is_some())
@@ -152,7 +151,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Lists and objects are gone through, so that the rules and names inside them count.
+    /// Lists and objects are traversed, so that the rules and names inside them count.
     fn inside(&self, path: &str, value: &Value, rule: FieldRule, room: &mut Room) -> Option<Value> {
         match value {
             Value::Object(members) => {
@@ -193,7 +192,7 @@ fn leaf(value: Value, room: &mut Room) -> Value {
     value
 }
 
-/// How much a member takes, roughly: only the order of small and large counts.
+/// The approximate size of a member: only the order of small and large matters.
 fn weight(name: &str, value: &Value) -> usize {
     name.len()
         + match value {
@@ -204,7 +203,7 @@ fn weight(name: &str, value: &Value) -> usize {
         }
 }
 
-/// The name of a member; one that is longer than any that tools have is shown as its length and hash.
+/// The name of a member; one that is longer than any name in a tool is shown as its length and hash.
 fn shown_name(name: &str) -> Cow<'_, str> {
     match name.len() > TEXT_LIMIT {
         true => Cow::Owned(format!("[name of {} bytes left out, {}]", name.len(), hash(&Value::from(name)))),

@@ -1,5 +1,5 @@
-//! What parameters and answers look like: the RFC's short form (a map from name to a fragment with a boolean
-//! `required`) and full JSON Schema 2020-12 both become the latter.
+//! Schemas of parameters and results: the RFC's short form (a map from name to a fragment with a boolean `required`)
+//! and full JSON Schema 2020-12 both become the latter.
 
 use serde_json::{Map, Value, json};
 
@@ -9,26 +9,25 @@ use crate::parameter_name::Spellings;
 use crate::schema::{Declared, Schema, SchemaError, SchemaViolation, is_keyword};
 
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
-/// How many parameters a tool may have in the short form.
+/// The maximum number of parameters of a tool in the short form.
 const PARAMETER_LIMIT: usize = 256;
 
-/// Reads what the parameters of a tool must look like.
 pub(super) fn read_parameters(value: &Value, path: &str) -> Result<Value, DefinitionError> {
     let members = object(value, path)?;
     let mut schema = if is_full(members) { members.clone() } else { from_short_form(members, path)? };
     match schema.get("type") {
         None => drop(schema.insert("type".to_owned(), json!("object"))),
         Some(kind) if kind == "object" => {}
-        Some(_) => return Err(refuse(&join(path, "type"), "must be object: parameters have names")),
+        Some(_) => return Err(refuse(&join(path, "type"), "must be object, because parameters have names")),
     }
     Ok(Value::Object(schema))
 }
 
-/// Reads what the answer of a tool looks like. Here the short form also has bare type names.
+/// Reads the schema of a tool's result. Here the short form also has bare type names.
 pub(super) fn read_returns(value: &Value, path: &str) -> Result<Value, DefinitionError> {
     let members = object(value, path)?;
     let is_type_name = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
-    // A field that is called `type` does not make `{"id": "string", "type": "string"}` a schema.
+    // A field named `type` does not make `{"id": "string", "type": "string"}` a schema.
     let bare = members.values().all(is_type_name) && members.keys().any(|name| name != "type");
     if is_full(members) && !bare {
         return Ok(value.clone());
@@ -41,18 +40,18 @@ pub(super) fn read_returns(value: &Value, path: &str) -> Result<Value, Definitio
     Ok(json!({"type": "object", "properties": properties}))
 }
 
-/// Checks that a tool's schema and its HTTP mapping know the same parameters, as far as the schema names them.
+/// Checks that a tool's schema and its HTTP mapping have the same parameters, as far as the schema names them.
 pub(super) fn check_together(schema: &Value, http: &HttpMapping, path: &str) -> Result<(), DefinitionError> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
     if let Some(unknown) = http.placements.keys().find(|name| closed && !properties.contains_key(*name)) {
         let at = join(&join(&join(path, "http"), "parameters"), unknown);
-        return Err(refuse(&at, "is no parameter of this tool"));
+        return Err(refuse(&at, "is not a parameter of this tool"));
     }
     let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for parameter in http.path_parameters().into_values().flatten() {
         if !required.iter().any(|name| name == parameter) || !properties.contains_key(parameter) {
-            let reason = format!("must have `{parameter}`, and require it: it is part of the path");
+            let reason = format!("must declare `{parameter}` as required, because it is part of the path");
             return Err(refuse(&join(path, "parameters"), reason));
         }
     }
@@ -60,8 +59,8 @@ pub(super) fn check_together(schema: &Value, http: &HttpMapping, path: &str) -> 
 }
 
 impl ToolDefinition {
-    /// Checks that no parameter goes by another spelling of a name under which a mapping sends another parameter.
-    /// Exactly that name is refused when the request is rendered.
+    /// Checks that no parameter is another spelling of a name under which a mapping sends another parameter. Exactly
+    /// that name is refused when the request is rendered.
     pub fn check_sent_names(&self, parameters: &Value) -> Result<(), SchemaViolation> {
         let (Some(http), Some(given)) = (&self.http, parameters.as_object()) else { return Ok(()) };
         if http.placements.is_empty() {
@@ -83,8 +82,8 @@ impl ToolDefinition {
 }
 
 /// Whether this is a schema rather than the short form. In the short form every value is an object, also that of a
-/// parameter which happens to be called `type` or `items`. One that is called `properties` has a type, or says whether
-/// it is required; a schema has only schemas there.
+/// parameter named `type` or `items`. One named `properties` has a type, or a `required`; a schema has only schemas
+/// there.
 fn is_full(members: &Map<String, Value>) -> bool {
     let is_stated = |(name, value): (&String, &Value)| !value.is_object() && is_keyword(name);
     let properties = members.get("properties").and_then(Value::as_object);
@@ -95,7 +94,7 @@ fn is_full(members: &Map<String, Value>) -> bool {
 
 fn from_short_form(members: &Map<String, Value>, path: &str) -> Result<Map<String, Value>, DefinitionError> {
     if members.len() > PARAMETER_LIMIT {
-        return Err(refuse(path, format!("names more than {PARAMETER_LIMIT} parameters")));
+        return Err(refuse(path, format!("has more than {PARAMETER_LIMIT} parameters")));
     }
     let mut properties = Map::new();
     let mut required = Vec::new();

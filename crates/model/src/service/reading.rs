@@ -1,4 +1,4 @@
-//! Reading a definition's JSON member by member: what is not understood is refused by its path, `null` is not set.
+//! Reads the JSON of a definition member by member: unknown members are rejected by their path, `null` is not set.
 
 use std::time::Duration;
 
@@ -7,31 +7,31 @@ use serde_json::{Map, Value};
 use super::DefinitionError;
 use crate::text::{TextError, check_line};
 
-/// The longest text for people, in bytes.
+/// The maximum length of a description, in bytes.
 const DESCRIPTION_LIMIT: usize = 8 * 1024;
-/// The shortest and the longest deadline of a call, in milliseconds.
+/// The minimum and maximum timeout of a call, in milliseconds.
 const TIMEOUT: std::ops::RangeInclusive<u64> = 1_000..=120_000;
 
-/// The members of one object, and where it stands.
+/// The members of one object, with its path.
 pub(crate) struct Fields<'a> {
     path: String,
     members: &'a Map<String, Value>,
 }
 
 impl<'a> Fields<'a> {
-    /// The members of an object that has no others than `known`.
+    /// The members of an object with no others than `known`.
     pub(crate) fn of(value: &'a Value, path: &str, known: &[&str]) -> Result<Self, DefinitionError> {
         let fields = Self { path: path.to_owned(), members: object(value, path)? };
         match fields.members.keys().find(|name| !known.contains(&name.as_str())) {
             Some(unknown) => {
-                let reason = format!("is unknown; known here are {}", known.join(", "));
+                let reason = format!("is unknown; use {}", known.join(", "));
                 Err(refuse(&fields.at(unknown), reason))
             }
             None => Ok(fields),
         }
     }
 
-    /// The members of an object that may have others, which mean nothing here.
+    /// The members of an object that may have others, which are ignored.
     pub(crate) fn among(members: &'a Map<String, Value>, path: &str) -> Self {
         Self { path: path.to_owned(), members }
     }
@@ -51,7 +51,7 @@ impl<'a> Fields<'a> {
         names.iter().copied().find(|name| self.get(name).is_some())
     }
 
-    /// A member, read by `read`, which is told its path.
+    /// Reads an optional member; `read` gets its path.
     pub(crate) fn read<T>(
         &self,
         name: &str,
@@ -60,7 +60,7 @@ impl<'a> Fields<'a> {
         self.get(name).map(|value| read(value, &self.at(name))).transpose()
     }
 
-    /// A member that must be there.
+    /// Reads a required member.
     pub(crate) fn need<T>(
         &self,
         name: &str,
@@ -72,29 +72,26 @@ impl<'a> Fields<'a> {
 
 /// The path of a member below `path`, which is empty at the top.
 pub(crate) fn join(path: &str, name: &str) -> String {
-    // A name that nobody understands may be anything; the error that quotes it stays short.
+    // An unknown name may be anything; the quote in the error is kept short.
     let name: String = name.chars().take(64).collect();
     if path.is_empty() { name } else { format!("{path}.{name}") }
 }
 
-/// An object.
 pub(crate) fn object<'a>(value: &'a Value, path: &str) -> Result<&'a Map<String, Value>, DefinitionError> {
     value.as_object().ok_or_else(|| refuse(path, "must be an object"))
 }
 
-/// A text.
 pub(crate) fn text<'a>(value: &'a Value, path: &str) -> Result<&'a str, DefinitionError> {
-    value.as_str().ok_or_else(|| refuse(path, "must be a text"))
+    value.as_str().ok_or_else(|| refuse(path, "must be a string"))
 }
 
-/// A list of texts.
 pub(crate) fn texts<'a>(value: &'a Value, path: &str) -> Result<Vec<&'a str>, DefinitionError> {
     let values = value.as_array().filter(|values| values.len() <= 1024);
-    let values = values.ok_or_else(|| refuse(path, "must be a list of at most 1024 texts"))?;
-    values.iter().map(|value| value.as_str().ok_or_else(|| refuse(path, "must list texts"))).collect()
+    let values = values.ok_or_else(|| refuse(path, "must be a list of at most 1024 strings"))?;
+    values.iter().map(|value| value.as_str().ok_or_else(|| refuse(path, "must be a list of strings"))).collect()
 }
 
-/// A text that `parse` understands.
+/// A string that `parse` accepts.
 pub(crate) fn parsed<T, E: ToString>(
     parse: impl FnOnce(&str) -> Result<T, E>,
 ) -> impl FnOnce(&Value, &str) -> Result<T, DefinitionError> {
@@ -108,12 +105,11 @@ pub(crate) fn word<T: Copy>(value: &Value, path: &str, words: &[(&str, T)]) -> R
     found.map(|&(_, meaning)| meaning).ok_or_else(|| refuse(path, format!("must be one of {}", known())))
 }
 
-/// True or false.
 pub(crate) fn flag(value: &Value, path: &str) -> Result<bool, DefinitionError> {
     value.as_bool().ok_or_else(|| refuse(path, "must be true or false"))
 }
 
-/// A text for people, on one line or several.
+/// A description, on one line or several.
 pub(crate) fn description(value: &Value, path: &str) -> Result<String, DefinitionError> {
     let text = text(value, path)?;
     let refuse = |error: TextError| refuse(path, error.to_string());
@@ -125,24 +121,23 @@ pub(crate) fn description(value: &Value, path: &str) -> Result<String, Definitio
     Ok(text.to_owned())
 }
 
-/// A deadline in milliseconds, within what a call may take.
+/// A timeout in milliseconds, within the limits.
 pub(crate) fn timeout(value: &Value, path: &str) -> Result<Duration, DefinitionError> {
     let milliseconds = value.as_u64().filter(|milliseconds| TIMEOUT.contains(milliseconds));
-    let reason = format!("must be a whole number of milliseconds from {} to {}", TIMEOUT.start(), TIMEOUT.end());
+    let reason = format!("must be an integer of milliseconds from {} to {}", TIMEOUT.start(), TIMEOUT.end());
     milliseconds.map(Duration::from_millis).ok_or_else(|| refuse(path, reason))
 }
 
-/// A deadline in milliseconds, brought within what a call may take.
+/// A timeout in milliseconds, clamped to the limits.
 pub(crate) fn clamped_timeout(value: &Value, path: &str) -> Result<Duration, DefinitionError> {
     let milliseconds = match (value.as_u64(), value.as_f64()) {
         (Some(milliseconds), _) => milliseconds.clamp(*TIMEOUT.start(), *TIMEOUT.end()),
         (None, Some(negative)) if negative < 0.0 => *TIMEOUT.start(),
-        _ => return Err(refuse(path, "must be a whole number of milliseconds")),
+        _ => return Err(refuse(path, "must be an integer of milliseconds")),
     };
     Ok(Duration::from_millis(milliseconds))
 }
 
-/// The error.
 pub(crate) fn refuse(path: &str, reason: impl Into<String>) -> DefinitionError {
     DefinitionError { path: path.to_owned(), reason: reason.into() }
 }

@@ -175,11 +175,11 @@ fn every_unknown_member_is_refused_by_its_path() {
         (with_tool(json!({"logging": {"field": {}}})), "`tools.orders.read.logging.field` is unknown"),
         (
             with_tool(json!({"parameters": {"a": {"maxmum": 1}}})),
-            "`tools.orders.read.parameters.properties.a.maxmum` is no keyword",
+            "`tools.orders.read.parameters.properties.a.maxmum` is not a supported keyword",
         ),
         (
             with_tool(json!({"parameters": {"type": "object", "propertys": {}}})),
-            "`tools.orders.read.parameters.propertys` is no keyword",
+            "`tools.orders.read.parameters.propertys` is not a supported keyword",
         ),
         (
             with_tool(
@@ -202,8 +202,8 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
         (json!({"service": "a", "tools": {}}), "`version` is missing"),
         (json!({"service": "a", "version": "1"}), "`tools` is missing"),
         (json!({"service": "a/b", "version": "1", "tools": {}}), "`service` must not contain '/'"),
-        (json!({"service": "a", "version": 1, "tools": {}}), "`version` must be a text"),
-        (json!({"service": "a", "version": "1", "tools": {"a b": {}}}), "`tools.a b` is no name"),
+        (json!({"service": "a", "version": 1, "tools": {}}), "`version` must be a string"),
+        (json!({"service": "a", "version": "1", "tools": {"a b": {}}}), "`tools.a b` is not a valid tool name"),
         (
             json!({"service": "a", "version": "1", "tools": {}, "base_url": "ftp://a"}),
             "`base_url` must begin with http",
@@ -211,14 +211,17 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
         (with_tool(json!(null)), "`tools.orders.read` must be an object"),
         (with_tool(json!({"description": "a\u{202e}b"})), "`tools.orders.read.description` must not contain"),
         (with_tool(json!({"idempotent": "yes"})), "`tools.orders.read.idempotent` must be true or false"),
-        (with_tool(json!({"estimated_cost_usd": -1})), "`tools.orders.read.estimated_cost_usd` must be an amount"),
-        (with_tool(json!({"timeout_ms": 200_000})), "`tools.orders.read.timeout_ms` must be a whole number"),
+        (
+            with_tool(json!({"estimated_cost_usd": -1})),
+            "`tools.orders.read.estimated_cost_usd` must be a non-negative amount",
+        ),
+        (with_tool(json!({"timeout_ms": 200_000})), "`tools.orders.read.timeout_ms` must be an integer"),
         (with_tool(json!({"parameters": {"a": "string"}})), "`tools.orders.read.parameters.a` must be an object"),
         (with_tool(json!({"parameters": {"type": "array"}})), "`tools.orders.read.parameters.type` must be object"),
         (with_tool(json!({"parameters": {"type": ["object", "null"]}})), "`tools.orders.read.parameters.type` must be"),
         (
             with_tool(json!({"parameters": {"a": {"$ref": "https://example.com/a.json"}}})),
-            "`tools.orders.read.parameters.properties.a.$ref` must stay inside",
+            "`tools.orders.read.parameters.properties.a.$ref` must refer to a part of the schema",
         ),
         (
             with_tool(json!({"logging": {"default": "drop"}})),
@@ -236,7 +239,7 @@ fn a_service_has_at_most_two_thousand_tools() {
     let tools = |count: usize| (0..count).map(|number| (format!("tool{number}"), json!({}))).collect::<Map<_, _>>();
     let definition = |count| json!({"service": "a", "version": "1", "tools": tools(count)});
     assert_eq!(ServiceDefinition::from_json(&definition(2000)).unwrap().tools.len(), 2000);
-    assert!(refusal(&definition(2001)).contains("2000 is the limit"));
+    assert!(refusal(&definition(2001)).contains("the limit is 2000"));
 }
 
 #[test]
@@ -246,11 +249,11 @@ fn a_parameter_of_the_path_must_be_required_by_the_schema() {
     };
     assert!(ServiceDefinition::from_json(&definition(json!({"id": {"required": true}}))).is_ok());
     for parameters in [json!({"id": {}}), json!({}), json!({"properties": {"id": {}}})] {
-        assert!(refusal(&definition(parameters)).contains("must have `id`, and require it"));
+        assert!(refusal(&definition(parameters)).contains("must declare `id` as required"));
     }
     let misspelt = with_tool(json!({
         "parameters": {"limit": {}},
         "http": {"method": "GET", "path": "/orders", "parameters": {"limits": "query"}}
     }));
-    assert_eq!(refusal(&misspelt), "`tools.orders.read.http.parameters.limits` is no parameter of this tool");
+    assert_eq!(refusal(&misspelt), "`tools.orders.read.http.parameters.limits` is not a parameter of this tool");
 }

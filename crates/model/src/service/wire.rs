@@ -1,4 +1,4 @@
-//! Service definitions as JSON: read strictly, written in one normal form, which is also the stored form.
+//! Service definitions as JSON: parsed strictly, written in one normal form, which is also the stored form.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::descriptor::{ApprovalNeed, Hint, ReplayPolicy, SafetyTier, SourceKind
 use crate::scope::Scope;
 use crate::text::Line;
 
-/// How many tools a service may have.
+/// The maximum number of tools of a service.
 const TOOL_LIMIT: usize = 2_000;
 const SERVICE_MEMBERS: [&str; 6] = ["base_url", "description", "service", "source", "tools", "version"];
 const TOOL_MEMBERS: [&str; 22] = [
@@ -49,7 +49,7 @@ const TOOL_MEMBERS: [&str; 22] = [
 ];
 
 impl ServiceDefinition {
-    /// Reads a definition, and refuses one with a schema that does not compile.
+    /// Parses a definition, and rejects one with a schema that does not compile.
     pub fn from_json(value: &Value) -> Result<Self, DefinitionError> {
         let definition = Self::from_stored_json(value)?;
         for (name, tool) in &definition.tools {
@@ -61,8 +61,8 @@ impl ServiceDefinition {
         Ok(definition)
     }
 
-    /// Reads a definition that was accepted before. Its schemas are not compiled here but when their tools are first
-    /// called: a schema that does not compile admits nothing.
+    /// Parses a definition that was accepted before. Its schemas are not compiled here but when their tools are first
+    /// called: a schema that does not compile refuses every call.
     pub fn from_stored_json(value: &Value) -> Result<Self, DefinitionError> {
         if !value.is_object() {
             return Err(refuse("definition", "must be an object with service, version and tools"));
@@ -81,7 +81,7 @@ impl ServiceDefinition {
         Ok(definition)
     }
 
-    /// Writes the normal form: only what is set, and schemas in full. Reading it gives the same definition.
+    /// Writes the normal form: only what is set, and schemas in full. Parsing it gives the same definition.
     pub fn to_json(&self) -> Value {
         let mut members = Map::new();
         members.insert("service".to_owned(), json!(self.service));
@@ -166,12 +166,13 @@ impl ToolDefinition {
 fn read_tools(value: &Value, path: &str) -> Result<BTreeMap<ToolName, ToolDefinition>, DefinitionError> {
     let members = object(value, path)?;
     if members.len() > TOOL_LIMIT {
-        return Err(refuse(path, format!("has {} tools, and {TOOL_LIMIT} is the limit", members.len())));
+        return Err(refuse(path, format!("has {} tools, the limit is {TOOL_LIMIT}", members.len())));
     }
     let mut tools = BTreeMap::new();
     for (name, value) in members {
         let path = join(path, name);
-        let name = ToolName::parse(name).map_err(|error| refuse(&path, format!("is no name: it {error}")))?;
+        let name =
+            ToolName::parse(name).map_err(|error| refuse(&path, format!("is not a valid tool name: it {error}")))?;
         let tool = ToolDefinition::from_json(&name, value, &path)?;
         tools.insert(name, tool);
     }
@@ -179,7 +180,7 @@ fn read_tools(value: &Value, path: &str) -> Result<BTreeMap<ToolName, ToolDefini
 }
 
 fn read_cost(value: &Value, path: &str) -> Result<Cost, DefinitionError> {
-    let reason = "must be an amount of US dollars, not negative, to at most six decimals";
+    let reason = "must be a non-negative amount of US dollars with at most six decimal places";
     value.as_f64().and_then(Cost::from_dollars).ok_or_else(|| refuse(path, reason))
 }
 

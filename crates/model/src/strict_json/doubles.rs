@@ -5,10 +5,10 @@ use serde_json::Number;
 use super::Position;
 use super::number::exact;
 
-/// Walks over the text, from one number that became a double to the next.
+/// Scans the text, from one number that became a double to the next.
 ///
-/// The parser hands over a double without the digits it was made of, and so cannot tell whether any were lost. They are
-/// looked up here.
+/// The parser hands over a double without its digits, and so cannot tell whether any were lost. They are looked up
+/// here.
 pub(super) struct Doubles<'a> {
     bytes: &'a [u8],
     offset: usize,
@@ -19,7 +19,7 @@ impl<'a> Doubles<'a> {
         Self { bytes, offset: 0 }
     }
 
-    /// The next number that is not a 64-bit integer, or where it stands if it cannot be kept.
+    /// The next number that is not a 64-bit integer, or its position if it cannot be represented exactly.
     ///
     /// INVARIANT: the parser has accepted the text up to and including that number.
     pub fn next(&mut self) -> Result<Number, Position> {
@@ -31,7 +31,7 @@ impl<'a> Doubles<'a> {
                 Some(b'-' | b'0'..=b'9') => {
                     let token = self.take_number();
                     if became_double(token) {
-                        // Found only when it is needed: counting lines for every number would take quadratic time.
+                        // Computed only when needed: counting lines for every number would take quadratic time.
                         return exact(token).ok_or_else(|| Position::of_offset(self.bytes, start));
                     }
                 }

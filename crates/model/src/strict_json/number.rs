@@ -1,16 +1,16 @@
-//! Which numbers are kept, and as what. A number that is accepted denotes exactly what was written, in memory and in its
-//! canonical text: what is hashed, compared, stored and sent is the same number.
+//! Which numbers are accepted, and their representation. An accepted number denotes exactly what was written, in memory
+//! and in its canonical text: what is hashed, compared, stored and sent is the same number.
 
 use serde_json::Number;
 
-/// Up to here every integer is a double of its own.
+/// Up to here every integer is exactly representable as a double.
 const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
 
-/// The number that a token denotes; `None` if it cannot be kept with all its digits.
+/// The number that a token denotes; `None` if it cannot be represented with all its digits.
 ///
-/// An integer of 64 bits is kept as one. Any other number is a double, and stands for the shortest decimal that reads
-/// back as that double; a token that denotes anything else would lose digits. An integer that is written like a double
-/// (`1.0`, `1e2`) stays a double as long as doubles hold all integers.
+/// A 64-bit integer is kept as one. Any other number is a double, and stands for the shortest decimal that parses to
+/// that double; a token that denotes anything else would lose digits. An integer that is written like a double (`1.0`,
+/// `1e2`) stays a double as long as doubles represent all integers.
 pub(crate) fn exact(token: &str) -> Option<Number> {
     let written = Decimal::of(token)?;
     let is_plain = token != "-0" && !token.contains(['.', 'e', 'E']);
@@ -33,7 +33,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Reads the notation of JSON, and what YAML adds to it: a plus sign, and no digits on one side of the point.
+    /// Parses JSON notation, and what YAML adds to it: a plus sign, and no digits on one side of the point.
     fn of(token: &str) -> Option<Self> {
         let (mantissa, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
         let (negative, mantissa) = match mantissa.strip_prefix('-') {
@@ -56,7 +56,7 @@ impl Decimal {
         Some(Self { negative, digits: digits.trim_start_matches('0').to_owned(), exponent })
     }
 
-    /// The value as an integer of 64 bits, where it is one.
+    /// The value as a 64-bit integer, if it is one.
     fn integer(&self) -> Option<Number> {
         if self.digits.is_empty() {
             return Some(Number::from(0_u64));

@@ -21,7 +21,7 @@ fn a_key_that_appears_twice_is_refused_with_its_place() {
     let error = refusal("{\"list\": [0,\n {\"deep\": {\"x\": 1, \"x\": 1}}]}");
     let StrictJsonError::DuplicateKey { key, place, position } = &error else { panic!("{error}") };
     assert_eq!((key.as_str(), place.as_str(), position.line), ("x", "\"list[1].deep\"", 2));
-    assert!(error.to_string().starts_with("the key \"x\" appears twice in \"list[1].deep\" (line 2, column "));
+    assert!(error.to_string().starts_with("duplicate key \"x\" in \"list[1].deep\" (line 2, column "));
     assert!(refusal(r#"{"a":1,"b":2,"a":3}"#).to_string().contains("in the outermost object"));
 }
 
@@ -84,7 +84,7 @@ fn numbers_that_would_lose_digits_are_refused() {
         let error = refusal(&format!("{{\"s\": \"9\\\"9\",\n \"list\": [1, {text}]}}"));
         let StrictJsonError::InexactNumber { place, position } = &error else { panic!("{text}: {error}") };
         assert_eq!((place.as_str(), position.line), ("\"list[1]\"", 2), "{text}");
-        assert!(error.to_string().ends_with("than can be kept exactly; send it as a string"), "{error}");
+        assert!(error.to_string().ends_with("than can be represented exactly; send it as a string"), "{error}");
     }
     let position = Position { line: 2, column: 3 };
     let place = "\"[1]\"".to_owned();

@@ -1,4 +1,4 @@
-//! Who asks. A key is needed as everywhere under `/v1`, and refused in the same envelope.
+//! The caller of a hook request. A key is needed as everywhere under `/v1`, and refused in the same envelope.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,13 +18,11 @@ use crate::router::App;
 
 /// A runtime that has shown its key.
 pub(super) struct Asking {
-    /// Who asks.
     pub(super) caller: Caller,
-    /// For whom, where the headers name another than the caller.
+    /// The agent, if the headers name another one than the caller.
     pub(super) agent: Option<PrincipalId>,
-    /// From where.
     pub(super) address: IpAddr,
-    /// What is wrong with the query. Told in JSON-RPC, since the key was good.
+    /// Errors in the query, reported as JSON-RPC, since the key was valid.
     pub(super) query: Result<(), Refusal>,
 }
 
@@ -32,7 +30,7 @@ impl FromRequestParts<Arc<App>> for Asking {
     type Rejection = Flat;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Flat> {
-        // The newest state: unlike a call, most questions are not checked again before they are answered.
+        // The newest state: unlike a call, most hook requests are not checked again before the response.
         let (caller, agent) = identify(parts, app, Freshness::Newest).await?;
         let agent = agent.filter(|agent| agent != caller.id());
         let query = parameters::query(&parts.uri).map(|Nothing {}| ());

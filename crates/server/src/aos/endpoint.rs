@@ -1,4 +1,4 @@
-//! The endpoint: one body, with one message or a batch of them, each answered on its own and in order.
+//! The endpoint: one body, with one message or a batch of them, each processed separately and in order.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::response::{decision, hook_response};
 use crate::body;
 use crate::router::App;
 
-/// The most messages of one batch.
+/// The maximum number of messages in a batch.
 const BATCH_LIMIT: usize = 100;
 
 pub(super) async fn serve(State(app): State<Arc<App>>, asking: Asking, request: Request) -> Response {
@@ -59,7 +59,7 @@ async fn respond_to_all(app: &App, mut asking: Asking, incoming: Incoming) -> Re
         Incoming::Batch(messages) => messages,
     };
     let mut responses = Vec::with_capacity(messages.len());
-    // One after the other: what a message leaves behind counts for those that follow it.
+    // One after the other: the effects of a message count for those that follow it.
     for (number, message) in messages.into_iter().enumerate() {
         let mut standing = Ok(());
         if number > 0 {
@@ -71,11 +71,12 @@ async fn respond_to_all(app: &App, mut asking: Asking, incoming: Incoming) -> Re
         }
         responses.extend(respond(app, &asking, standing, message).await);
     }
-    // Nothing but notifications: there is nobody to answer.
+    // Only notifications: there is no response.
     if responses.is_empty() { StatusCode::NO_CONTENT.into_response() } else { Json(responses).into_response() }
 }
 
-/// The answer to one message; `None` for a notification. Where the caller's key has ended meanwhile, hooks are denied.
+/// The response to one message; `None` for a notification. If the caller's key has ended in the meantime, hooks are
+/// denied.
 async fn respond(app: &App, asking: &Asking, standing: Result<(), Refusal>, message: Message) -> Option<Value> {
     let asked = match message {
         Message::Hook(asked) => asked,

@@ -1,5 +1,5 @@
-//! What is agreed with each runtime that asks: which form of a change it understands, and what becomes of a question that
-//! a person must answer.
+//! The settings of each calling runtime: the form of modifications that it understands, and how requests that need an
+//! approval are handled.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,24 @@ use toolgate_dialect::aos::ModifiedForm;
 use toolgate_gate::call::{AskForm, HookTerms, UnknownTools};
 use toolgate_model::principal::PrincipalId;
 
-/// What is agreed with all runtimes that ask.
+/// The settings of all calling runtimes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSettings {
     /// With those that are not named.
     pub default: HookProfile,
-    /// With these callers.
     pub callers: BTreeMap<PrincipalId, HookProfile>,
 }
 
-/// What is agreed with one runtime.
+/// The settings of one runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookProfile {
-    /// How it is told of a change.
+    /// The form of modifications.
     pub form: ModifiedForm,
     /// How its questions are treated.
     pub terms: HookTerms,
 }
 
 impl HookSettings {
-    /// What is agreed with this caller.
     pub fn of(&self, caller: &PrincipalId) -> &HookProfile {
         self.callers.get(caller).unwrap_or(&self.default)
     }

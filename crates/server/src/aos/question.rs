@@ -1,4 +1,4 @@
-//! From what a runtime sends to what the gate is asked: about which agent, and nothing that no record could hold.
+//! Converts what a runtime sends into a hook request: identifies the agent, and rejects what no record could contain.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use toolgate_model::principal::PrincipalId;
 use super::asking::Asking;
 use super::profile::HookProfile;
 
-/// The longest that an id or a name may be, in bytes. They all stand in the record.
+/// The maximum length of an id or a name, in bytes. They all appear in the record.
 const NAME_LIMIT: usize = 512;
 
-/// Makes the question to the gate, or tells which part of what was sent cannot be asked about.
+/// Creates the hook request, or reports which part of the message is not valid.
 pub(super) fn question(
     asked: &aos::HookQuestion,
     asking: &Asking,
@@ -40,8 +40,8 @@ pub(super) fn question(
     })
 }
 
-/// The agent that a question is about: the one that it names, else the one of the headers, else whoever asks. Whether the
-/// caller may speak for it is for the gate to say, which writes a refusal down.
+/// The agent of a hook request: the one that it names, else the one of the headers, else the caller. The gate decides
+/// whether the caller may act for it, and records a refusal.
 fn agent(
     hook: Hook,
     named: Option<&str>,
@@ -50,7 +50,7 @@ fn agent(
 ) -> Result<PrincipalId, RpcError> {
     let Some(named) = named else { return Ok(header.unwrap_or(caller).clone()) };
     let path = match hook {
-        // Of the two agents of such a message one is meant; which of them depends on what is told of each.
+        // Such a message has two agents; which of them is meant depends on what is known of each.
         Hook::A2aSend
         | Hook::A2aStream
         | Hook::A2aCancel
@@ -62,7 +62,7 @@ fn agent(
     let named = PrincipalId::parse(named)
         .map_err(|_| RpcError::invalid_params(path, "must be the id of an agent that this gate knows"))?;
     if header.is_some_and(|header| *header != named) {
-        return Err(RpcError::invalid_params(path, "is another agent than the header X-Agent-ID names"));
+        return Err(RpcError::invalid_params(path, "differs from the agent in the header X-Agent-ID"));
     }
     Ok(named)
 }

@@ -1,5 +1,5 @@
-//! From what the gate says to what the runtime is told. Many runtimes go on where they are told of an error, and so what
-//! could not be decided is told as a no.
+//! Converts the gate's decision into the response for the runtime. Many runtimes continue after an error, so what could
+//! not be decided is reported as a denial.
 
 use serde_json::{Map, Value, json};
 use toolgate_dialect::aos::{self, ModifiedForm};
@@ -7,7 +7,7 @@ use toolgate_gate::call::HookResponse;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::guard::VerdictKind;
 
-/// The answer to a hook.
+/// The response to a hook request.
 pub(super) fn hook_response(
     asked: &aos::HookQuestion,
     outcome: Result<HookResponse, Refusal>,
@@ -27,7 +27,7 @@ pub(super) fn hook_response(
             form,
         },
     );
-    // A change that cannot be told is written as a no: what stands here is what was written.
+    // A modification that cannot be expressed is recorded as a denial; this matches the record.
     let waits = code.is_some_and(|code| code.eq_ignore_ascii_case(Code::ApprovalRequired.as_str()));
     let effective = if waits { VerdictKind::Ask.as_str() } else { decision(&written) };
     if let Some(data) = written.pointer_mut("/result/data").and_then(Value::as_object_mut) {
@@ -36,13 +36,13 @@ pub(super) fn hook_response(
     written
 }
 
-/// What was told, in a word.
+/// The decision, as one word.
 pub(super) fn decision(response: &Value) -> &'static str {
     let decision = response.pointer("/result/decision").and_then(Value::as_str).and_then(VerdictKind::parse);
     decision.unwrap_or(VerdictKind::Deny).as_str()
 }
 
-/// What it belongs to.
+/// The ids that it belongs to.
 fn data(response: &HookResponse) -> Map<String, Value> {
     let approval = response.approval.map(|id| ("approvalId".to_owned(), json!(id)));
     let invocation = response.invocation.map(|id| ("invocationId".to_owned(), json!(id)));

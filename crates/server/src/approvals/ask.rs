@@ -34,7 +34,7 @@ pub(super) async fn ask(
             let (source, reason) = match (permit.approval, permit.standing.is_empty()) {
                 (Some(_), _) => (DecisionSource::Person, "a person approved this call"),
                 (None, false) => (DecisionSource::Standing, "a standing approval covers this call"),
-                (None, true) => (DecisionSource::Mode, "the mode of the session lets this call pass"),
+                (None, true) => (DecisionSource::Mode, "the mode of the session allows this call"),
             };
             Ok(Json(ExternalDecision {
                 decision: ExternalVerdict::Allow,

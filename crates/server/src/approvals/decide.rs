@@ -12,7 +12,7 @@ use crate::body::misfit;
 use crate::mount::TypedRequest;
 use crate::openintent::error::Denied;
 
-/// How far a standing approval goes.
+/// The extent of a standing approval.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Extent {
@@ -52,14 +52,14 @@ fn wish(scope: &Value) -> Result<Option<StandingRequest>, Refusal> {
             }
             _ => return Err(wrong("its one member must be an object")),
         },
-        _ => return Err(wrong("it is neither a word nor an object with one member")),
+        _ => return Err(wrong("it is neither a string nor an object with one member")),
     };
     let coverage = match (name, extent.prefix) {
         ("once", None) if scope.is_string() => return Ok(None),
         ("always", None) => RequestedCoverage::Tool,
         ("always_prefix", Some(prefix)) => RequestedCoverage::Prefix(prefix),
         ("always_prefix", None) => return Err(wrong("always_prefix needs a `prefix`")),
-        _ => return Err(wrong("it is none of these")),
+        _ => return Err(wrong("it is not a known scope")),
     };
     Ok(Some(StandingRequest {
         coverage,

@@ -69,7 +69,7 @@
     const answer = await fetch(route(path), options);
     const text = await answer.text();
     if (answer.ok) return text;
-    let message = "The gate answered with status " + answer.status + ".";
+    let message = "The gate returned status " + answer.status + ".";
     try {
       message = JSON.parse(text).message || message;
     } catch (error) {
@@ -103,7 +103,7 @@
     const waits = approval.status === "pending";
     element("decision").hidden = !waits;
     element("approve").hidden = !exact;
-    if (!waits) say("It waits no more: it is " + approval.status.replace("_", " ") + ".");
+    if (!waits) say("It no longer waits: it is " + approval.status.replace("_", " ") + ".");
     else if (!exact) say("This browser cannot show a number in the arguments exactly. Approve with `toolgate approvals`.");
     else say("");
     // Not a button: a key that is still held down must decide nothing.
@@ -161,7 +161,7 @@
       approval = JSON.parse(await post(encodeURIComponent(approval.id) + "/decide", body));
       const waits = approval.status === "pending";
       element("decision").hidden = true;
-      say(waits ? "Your answer counts. Others must agree too." : "Done: it is " + approval.status.replace("_", " ") + ".");
+      say(waits ? "Your decision is recorded. Other approvers must agree too." : "Done: it is " + approval.status.replace("_", " ") + ".");
       if (!waits) key = "";
     });
   }

@@ -1,5 +1,5 @@
-//! The page that one-time links lead to. It is the same for every link and knows nothing: it asks for the person's key and
-//! does the rest with that, over the same routes as everybody else.
+//! The page of one-time links. It is the same for every link and contains no data: it asks for the person's key and
+//! uses it with the same routes as any other client.
 
 use std::sync::LazyLock;
 
@@ -26,10 +26,10 @@ static PAGE: LazyLock<Page> = LazyLock::new(|| {
     Page { html: Bytes::from(html), policy: HeaderValue::try_from(policy()).unwrap_or(NOTHING) }
 });
 
-/// What a page may do whose policy cannot be written.
+/// The policy if the real one cannot be written as a header.
 const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'");
 
-/// Nothing runs but our own script, which speaks to nobody but this gate; the page stands in no frame and sends no form.
+/// Only our own script runs, and it connects only to this gate; the page cannot be framed and submits no form.
 fn policy() -> String {
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; base-uri 'none'; \

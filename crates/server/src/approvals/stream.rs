@@ -1,5 +1,5 @@
-//! What happens to approvals, as a stream (server-sent events). The id of an event is its place in the log, so that whoever
-//! comes back with it misses nothing and sees nothing twice.
+//! The events of approvals as a stream (server-sent events). The id of an event is its position in the log, so that a
+//! client that reconnects with it misses nothing and sees nothing twice.
 
 use axum::response::Response;
 use axum::response::sse::Event;
@@ -17,12 +17,12 @@ use crate::mount::TypedRequest;
 use crate::openintent::error::Denied;
 use crate::router::App;
 
-/// How many events are read at once.
+/// The number of events per read.
 const PAGE: u32 = 100;
-/// The place before the first event.
+/// The position before the first event.
 const START: &str = "start";
 
-/// A stream of what happens. Without a place to begin behind it begins with what happens from now on.
+/// Opens a stream of approval events. Without a start position it begins with the next event.
 pub(super) async fn open(request: TypedRequest<FollowApprovals>) -> Result<Response, Denied> {
     let TypedRequest { app, caller, query, headers, .. } = request;
     let follower = app.gate.streams.follow_approvals(&caller)?;
@@ -32,7 +32,7 @@ pub(super) async fn open(request: TypedRequest<FollowApprovals>) -> Result<Respo
         Some(place) => Some(place.parse().map_err(|_| wrong_place())?),
         None => app.gate.approvals.end_of_log(&caller).await?,
     };
-    // Whoever is cut off before the first event comes back to where the stream began.
+    // A client that is disconnected before the first event reconnects to where the stream began.
     let place = after.map_or_else(|| START.to_owned(), |sequence: u64| sequence.to_string());
     let beginning = vec![event_stream::greeting(Some(&place))];
     let changes = Changes { after, _attached: app.gate.approvals.attach_approver(&caller) };
@@ -44,17 +44,17 @@ fn wrong_place() -> Refusal {
     Refusal::new(Code::InvalidCursor, reason).with("path", "after")
 }
 
-/// What happens to approvals, behind a place in the log.
+/// The events of approvals after a position in the log.
 struct Changes {
     after: Option<u64>,
-    /// Whoever follows can answer.
+    /// A follower counts as a connected approver.
     _attached: Option<Attached>,
 }
 
 impl Following for Changes {
     type Page = Vec<LoggedEvent>;
 
-    const SEES_MORE: Permission = Permission::DecideApprovals;
+    const SEES_MORE: Option<Permission> = Some(Permission::DecideApprovals);
 
     async fn page(&self, app: &App, caller: &Caller) -> Result<Option<Vec<LoggedEvent>>, Refusal> {
         let found = app.gate.approvals.approval_events(caller, self.after, PAGE, Freshness::Recent).await?;

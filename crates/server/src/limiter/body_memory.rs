@@ -1,6 +1,5 @@
-//! How much memory the bodies of requests may take: all together, and those of one key. A body counts from when it is
-//! read until its request has ended, since what was read from it lives as long: in a call that waits for an approver, for
-//! hours.
+//! Limits the memory of request bodies: in total and per key. A body counts from its reading until its request has
+//! ended, since the parsed data lives as long: for hours if a call waits for an approver.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,12 +12,12 @@ mod tests;
 
 /// Bodies of at most this size are not counted: their number is bounded, and so is the time that they take to parse.
 pub(crate) const SMALL: usize = 8 * 1024;
-/// How many bytes of memory each byte of a body takes: as it came, and as the text that was read from it.
+/// Bytes of memory per byte of a body: the raw body, and the strings parsed from it.
 const PER_BYTE: usize = 3;
-/// How many more each comma, colon and bracket of JSON brings with it: measured on a call with a long list of numbers, up
-/// to its refusal.
+/// Additional bytes per comma, colon and bracket of JSON: measured on a call with a long list of numbers, up to its
+/// refusal.
 const PER_VALUE: usize = 192;
-/// How many large bodies of one key are parsed in turn with those of other keys.
+/// The number of large bodies of one key that are parsed in turn with those of other keys.
 const TURNS: usize = 2;
 /// When to try again, in seconds: a body that was read is mostly done with by then.
 const RETRY_AFTER: u64 = 1;
@@ -34,7 +33,7 @@ pub struct BodyMemory {
 #[derive(Debug, Default)]
 struct Held {
     total: usize,
-    /// By holder. What holds nothing is not in it.
+    /// By holder. A holder without memory is not in it.
     by_key: HashMap<u64, OfKey>,
 }
 
@@ -50,7 +49,7 @@ impl Default for OfKey {
     }
 }
 
-/// What the body of one request holds; given back when this is dropped.
+/// The memory of one request's body; released on drop.
 #[derive(Debug)]
 pub(crate) struct BodyShare {
     memory: Arc<BodyMemory>,
@@ -75,14 +74,14 @@ impl BodyMemory {
 }
 
 impl BodyShare {
-    /// Makes room for a body of which so many bytes were read. One that takes more than the share of its key is taken where
-    /// nothing else of the key is held: it would be refused for ever.
+    /// Reserves memory for a body of which this many bytes were read. A body beyond the share of its key is accepted if
+    /// the key holds nothing else: otherwise it could never pass.
     pub(crate) fn read(&self, bytes: usize) -> Result<(), Refusal> {
         if bytes <= SMALL { Ok(()) } else { self.hold(bytes.saturating_mul(PER_BYTE)) }
     }
 
-    /// Makes room for what is parsed from a body, and waits for a turn where that takes long: whoever sends many large
-    /// bodies waits for themselves, and not everybody for them.
+    /// Reserves memory for the parsed body, and waits for a turn if parsing takes long: a client with many large bodies
+    /// waits for itself, and does not delay others.
     pub(crate) async fn parse(&self, bytes: &[u8]) -> Result<(), Refusal> {
         if bytes.len() <= SMALL {
             return Ok(());
@@ -91,7 +90,7 @@ impl BodyShare {
         self.hold(bytes.len().saturating_mul(PER_BYTE).saturating_add(values.saturating_mul(PER_VALUE)))?;
         let turns = self.memory.held().by_key.get(&self.holder).map(|of_key| Arc::clone(&of_key.turns));
         if let Some(turns) = turns {
-            // The turn lasts until everybody else who is ready has been polled; then this body is parsed in one go.
+            // The turn lasts until all other ready tasks have been polled; then this body is parsed in one go.
             let _turn = turns.acquire_owned().await;
             tokio::task::yield_now().await;
         }
@@ -106,22 +105,22 @@ impl BodyShare {
         let of_this_key = held.by_key.get(&self.holder).map_or(0, |of_key| of_key.bytes);
         if bytes > *all {
             let reason = format!(
-                "this body would take {} MiB of memory, more than there is for all bodies; send less at a time, or have \
-                 server.body_memory_mebibytes raised",
+                "this body would take {} MiB of memory, more than the limit for all bodies; send less at a time, or \
+                raise server.body_memory_mebibytes",
                 bytes.div_ceil(1024 * 1024)
             );
             return Err(Refusal::new(Code::BodyTooLarge, reason).with("limit_bytes", *all));
         }
         let fits = |taken: usize, most: usize| taken == *own || taken.saturating_add(more) <= most;
         if !fits(of_this_key, *of_key) {
-            let reason = "the bodies of requests with this key take as much memory as they may; try again, with fewer \
-                          large requests at a time, or have server.body_memory_per_key_mebibytes raised";
+            let reason = "the request bodies of this key have reached their memory limit; send fewer large requests \
+                at a time, or raise server.body_memory_per_key_mebibytes";
             let refusal = Refusal::new(Code::TooManyInFlight, reason).with("limit_bytes", *of_key);
             return Err(refusal.with("retry_after_seconds", RETRY_AFTER));
         }
         if !fits(held.total, *all) {
-            let reason = "the bodies of all requests take as much memory as they may; try again, or have \
-                          server.body_memory_mebibytes raised";
+            let reason = "the bodies of all requests have reached their memory limit; try again, or raise \
+                server.body_memory_mebibytes";
             let refusal = Refusal::new(Code::Overloaded, reason).with("limit_bytes", *all);
             return Err(refusal.with("retry_after_seconds", RETRY_AFTER));
         }

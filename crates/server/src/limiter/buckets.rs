@@ -1,4 +1,4 @@
-//! A table of token buckets that cannot grow beyond its capacity, and that forgets only what makes no difference.
+//! A table of token buckets with a fixed capacity, which drops only buckets that make no difference.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,14 +7,13 @@ use std::time::Duration;
 use toolgate_model::rate_limit::{BucketState, RateLimit, Wait};
 use toolgate_model::time::Timestamp;
 
-/// How often a table that is full is looked through for buckets to forget, so that a flood does not make every request
-/// pay for that.
+/// How often a full table is searched for buckets to drop, so that a flood does not make every request pay for that.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Buckets by their owners.
 ///
-/// INVARIANT: there are never more than `capacity`, and one bucket for all who found no room. Only buckets that are full
-/// again are forgotten: a bucket that nobody remembers is full too.
+/// INVARIANT: there are never more than `capacity`, plus one bucket shared by all owners without room. Only buckets
+/// that are full again are dropped: a new bucket is full too.
 pub(super) struct Buckets<K> {
     capacity: usize,
     limit: RateLimit,
@@ -28,7 +27,7 @@ pub(super) struct Buckets<K> {
 pub(super) enum Place {
     /// In the owner's bucket.
     Own,
-    /// In the one of all who found no room.
+    /// In the one shared by all owners without room.
     Shared,
 }
 
@@ -49,13 +48,13 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
-    /// Takes a token of an owner that has a bucket here; `None` where it has none.
+    /// Takes a token of an owner that has a bucket here; `None` if it has none.
     pub(super) fn take_known(&mut self, owner: &K, now: Timestamp) -> Option<Result<(), Wait>> {
         let state = self.states.get_mut(owner)?;
         Some(self.limit.take(Some(*state), now).map(|next| *state = next))
     }
 
-    /// Makes a bucket for an owner and takes a token if there is one; says whether the owner has a bucket now.
+    /// Creates a bucket for an owner and takes a token if there is one; returns whether the owner has a bucket now.
     pub(super) fn make_known(&mut self, owner: K, now: Timestamp) -> bool {
         let known = self.states.contains_key(&owner) || self.has_room(now);
         if known && let Ok(state) = self.limit.take(self.states.get(&owner).copied(), now) {
@@ -64,7 +63,7 @@ impl<K: Eq + Hash> Buckets<K> {
         known
     }
 
-    /// Gives back a token that was taken at `since`.
+    /// Returns a token that was taken at `since`.
     pub(super) fn give_back(&mut self, owner: &K, place: Place, since: Timestamp, now: Timestamp) {
         let state = match place {
             Place::Own => self.states.get_mut(owner),

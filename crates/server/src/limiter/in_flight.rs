@@ -1,5 +1,5 @@
-//! How many requests of one key may be in flight: calls that wait and streams that are followed hold memory and connections
-//! for as long as they last, whatever the rate at which they came.
+//! Limits the requests of one key in flight: waiting calls and event streams hold memory and connections as long as
+//! they last, whatever their rate.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -18,7 +18,7 @@ use crate::held_body::hold;
 pub struct InFlightLimit {
     most: usize,
     hasher: RandomState,
-    /// By the keyed hash of a key, or of an address where there is none. What is not in flight is not in it.
+    /// By the keyed hash of a key, or of an address without one. Only holders with requests in flight are in it.
     taken: Mutex<HashMap<u64, usize>>,
 }
 
@@ -36,13 +36,12 @@ impl InFlightLimit {
         Self { most, hasher: RandomState::new(), taken: Mutex::default() }
     }
 
-    /// The most of one key.
+    /// The maximum per key.
     pub(crate) fn most(&self) -> usize {
         self.most
     }
 
-    /// Takes a place for a request with this credential, which nobody has checked, from this address; `None` where there is
-    /// none.
+    /// Takes a slot for a request with this unverified credential from this address; `None` if there is none.
     pub(crate) fn take(self: &Arc<Self>, credential: Option<Credential<'_>>, address: IpAddr) -> Option<Taken> {
         let holder = match credential {
             Some(credential) => self.hasher.hash_one(credential),
@@ -59,18 +58,18 @@ impl InFlightLimit {
 }
 
 impl Taken {
-    /// Whose request it is.
+    /// The keyed hash of the holder.
     pub(crate) fn holder(&self) -> u64 {
         self.holder
     }
 
-    /// Keeps what the body of the request takes as long as the place.
+    /// Holds the memory of the request's body as long as the slot.
     pub(crate) fn with(mut self, body: Arc<BodyShare>) -> Self {
         self._body = Some(body);
         self
     }
 
-    /// Keeps the place until the response was written, where that takes a while.
+    /// Holds the slot until the response is written, if that takes a while.
     pub(crate) fn until_written(self, response: Response) -> Response {
         hold(response, self, u64::MAX)
     }

@@ -1,4 +1,4 @@
-//! The limiter in front of the routes, and how each protocol says that a request was one too many.
+//! The limiter in front of the routes, and the form of its refusals in each protocol.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::router::App;
 #[cfg(test)]
 mod tests;
 
-/// What must answer whatever clients do: an orchestrator that is refused would end the gate.
+/// Never limited: an orchestrator that is refused would stop the gate.
 const NEVER_LIMITED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Refuses a request whose key has as many in flight as it may. Then the limit of the rate is looked at.
+/// Refuses a request whose key has too many in flight. Then the rate limit is checked.
 pub async fn bound(app: &App, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     if NEVER_LIMITED.contains(&path) {
@@ -31,20 +31,23 @@ pub async fn bound(app: &App, mut request: Request, next: Next) -> Response {
     };
     let Some(taken) = app.in_flight.take(Credential::of(request.headers(), peer), peer.address) else {
         let most = app.in_flight.most();
-        let reason = format!("{most} requests with this key are in flight, as many as may be; let some of them end");
+        let reason = format!(
+            "{most} requests with this key are in flight, the maximum; wait for some of them to \
+            finish"
+        );
         let refusal = Refusal::new(Code::TooManyInFlight, reason).with("limit", most);
         return match speaks_for(path) {
             true => Flat::from(refusal).into_response(),
             false => Denied::from(refusal).into_response(),
         };
     };
-    // What was read from a body lives until its request has ended, and in some cases longer: then the call has it too.
+    // The parsed body lives until its request has ended, and sometimes longer: then the call holds it too.
     let body = Arc::new(app.body_memory.share(taken.holder()));
     request.extensions_mut().insert(Arc::clone(&body));
     taken.with(body).until_written(limit(app.limiter.as_ref(), request, next).await)
 }
 
-/// Refuses a request whose key or address has sent too many. An answer that refuses carries its [`Limited`].
+/// Refuses a request whose key or address has sent too many. The response has its [`Limited`] attached.
 pub async fn limit(limiter: Option<&Arc<Limiter>>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let Some(limiter) = limiter.filter(|_| !NEVER_LIMITED.contains(&path)) else {
@@ -69,7 +72,7 @@ pub async fn limit(limiter: Option<&Arc<Limiter>>, mut request: Request, next: N
     }
 }
 
-/// The refusal in the words of the protocol that the path belongs to. OpenWOP's scopes are a closed set without addresses.
+/// The refusal in the format of the path's protocol. OpenWOP's scopes are a closed set without addresses.
 fn refused(limited: Limited, path: &str) -> Response {
     let refusal = |scope: &str| {
         Refusal::new(Code::RequestRateLimited, reason(limited))
@@ -88,7 +91,7 @@ fn reason(Limited { scope, wait }: Limited) -> String {
     match scope {
         Scope::Key => format!("too many requests with this key; try again in {seconds} seconds"),
         Scope::Address => format!(
-            "too many requests from this address without a key, or with keys that are new here; try again in {seconds} seconds"
+            "too many requests from this address without a key, or with unverified keys; try again in {seconds} seconds"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! The limiter without a server: who counts where, and what a flood cannot do.
+//! The limiter without a server: which bucket a request counts in, and what a flood cannot do.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -25,7 +25,7 @@ impl Clock for StillClock {
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 
-/// A request in ten seconds, `burst` of them at once.
+/// One request in ten seconds, with bursts of `burst`.
 fn limiter(capacity: usize, burst: u64) -> (Arc<Limiter>, Arc<StillClock>) {
     let clock = Arc::new(StillClock::default());
     let limit = RateLimit::new(1, 10, Some(burst)).unwrap();
@@ -157,7 +157,7 @@ fn a_full_table_is_looked_through_once_in_a_second() {
     clock.advance(Duration::from_millis(9_500));
     without_key(&limiter, ELSEWHERE).unwrap();
     clock.advance(Duration::from_millis(500));
-    // The bucket of `HERE` is full again, but nobody has looked.
+    // The bucket of `HERE` is full again, but was not checked yet.
     assert_limited(without_key(&limiter, ELSEWHERE), Scope::Address);
     clock.advance(Duration::from_millis(500));
     without_key(&limiter, ELSEWHERE).unwrap();

@@ -1,4 +1,4 @@
-//! Accepting connections where the system may have none to give: waits instead of spinning, and says so once.
+//! Accepts connections when the system may have no resources: waits instead of spinning, and logs it once.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -22,13 +22,13 @@ impl Backoff {
     /// A connection was accepted.
     pub(super) fn accepted(&mut self) {
         if self.failures > 0 {
-            tracing::info!(failures = self.failures, "connections are accepted again");
+            tracing::info!(failures = self.failures, "accepting connections again");
             self.failures = 0;
         }
     }
 
-    /// A connection could not be accepted; returns how long to wait before the next attempt. A failure of the one
-    /// connection, which its client has given up, is none of the listener.
+    /// A connection could not be accepted; returns the delay before the next attempt. A failure of a single connection,
+    /// which its client has abandoned, is not a failure of the listener.
     pub(super) fn failed(&mut self, error: &io::Error) -> Option<Duration> {
         use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
         if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
@@ -37,7 +37,7 @@ impl Backoff {
         if self.failures == 0 {
             tracing::warn!(
                 %error,
-                "connections cannot be accepted; if it is for want of file descriptors, raise LimitNOFILE (or ulimit -n) or \
+                "could not accept connections; if no file descriptors are left, raise LimitNOFILE (or ulimit -n) or \
                  lower server.max_connections"
             );
         }
@@ -47,7 +47,7 @@ impl Backoff {
     }
 }
 
-/// Accepts the connections that wait at an endpoint now. The runtime is not asked for them: it may not know of them yet.
+/// Accepts the connections that wait at an endpoint now, without the runtime, which may not know of them yet.
 pub(super) fn waiting(endpoint: &Endpoint) -> io::Result<Vec<Accepted>> {
     let mut all = Vec::new();
     match endpoint {

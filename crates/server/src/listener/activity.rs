@@ -1,4 +1,4 @@
-//! What a connection is doing, and until when it may go on doing it.
+//! The state of a connection, and its deadlines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a connection may keep a client's promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Timeouts {
     /// From the accepted connection, or from the first byte of a later request, to the end of the request's head.
@@ -15,23 +14,23 @@ pub(super) struct Timeouts {
     pub(super) idle: Duration,
 }
 
-/// The state of one connection. It is written by the connection and by the requests on it, which may run elsewhere.
+/// The state of one connection, written by the connection and by its requests, which may run elsewhere.
 #[derive(Debug)]
 pub(super) struct Activity {
     accepted: Instant,
     timeouts: Timeouts,
     /// Whether the head of the first request has arrived.
     served: AtomicBool,
-    /// Whether it speaks HTTP/2, where bytes between requests are not the beginning of one.
+    /// With HTTP/2, bytes between requests are not the beginning of one.
     http2: AtomicBool,
     in_flight: AtomicUsize,
     /// When the last request ended, in milliseconds after the connection was accepted.
     idle_since: AtomicU64,
-    /// When the first byte of the next request came, as `idle_since` and one more; 0 before it has come.
+    /// When the first byte of the next request arrived, as `idle_since` and one more; 0 before that.
     head_since: AtomicU64,
 }
 
-/// Stands for the requests in flight of a connection that is being closed: nothing that is begun on it counts any more.
+/// The number of requests in flight of a connection that is being closed: new ones do not count.
 const CLOSED: usize = usize::MAX / 2;
 
 /// A request that has not ended; it ends when this is dropped.
@@ -60,7 +59,6 @@ impl Activity {
         InFlight(Arc::clone(self))
     }
 
-    /// Bytes have arrived.
     pub(super) fn read(&self) {
         if self.in_flight.load(Ordering::Acquire) == 0 && !self.http2.load(Ordering::Acquire) {
             let now = self.milliseconds() + 1;
@@ -84,20 +82,20 @@ impl Activity {
         }
     }
 
-    /// Closes a connection on which nothing is in flight; returns whether that is so. A request that comes later is lost
-    /// with it, and one that came before is not.
+    /// Closes a connection without requests in flight; returns whether it was. A later request is lost with it, an
+    /// earlier one is not.
     pub(super) fn close_unused(&self) -> bool {
         self.in_flight.compare_exchange(0, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Whether nothing was begun that would be lost with the connection.
+    /// Whether nothing would be lost with the connection.
     pub(super) fn is_idle(&self) -> bool {
         self.served.load(Ordering::Acquire)
             && self.in_flight.load(Ordering::Acquire) == 0
             && self.head_since.load(Ordering::Acquire) == 0
     }
 
-    /// Whether the next thing to come is the rest of a head: that of the first request, or of one that has begun to arrive.
+    /// Whether the next bytes are the rest of a head: of the first request, or of one that has begun to arrive.
     pub(super) fn awaits_head(&self) -> bool {
         self.in_flight.load(Ordering::Acquire) == 0
             && (!self.served.load(Ordering::Acquire) || self.head_since.load(Ordering::Acquire) != 0)

@@ -41,7 +41,6 @@ impl VerifiedCertificate {
         Some(Self { name, chain, tls: Arc::clone(tls), verified: Mutex::new(Verified { at: Instant::now(), by }) })
     }
 
-    /// What it is known by.
     pub(crate) fn name(&self) -> &CertificateName {
         &self.name
     }
@@ -54,8 +53,10 @@ impl VerifiedCertificate {
             return Ok(());
         }
         let ended = |error| {
-            let reason =
-                format!("the client certificate of this connection has ended: {error}; connect again with a new one");
+            let reason = format!(
+                "the client certificate of this connection is no longer valid: {error}; connect again with a \
+                    new one"
+            );
             Refusal::new(Code::Unauthenticated, reason)
         };
         self.tls.verify_again(&self.chain).map_err(ended)?;

@@ -1,4 +1,4 @@
-//! One connection: from its first byte to its end, which comes by its client, by a deadline or by the shutdown.
+//! One connection, from its first byte to its end by its client, a deadline or the shutdown.
 
 use std::convert::Infallible;
 use std::future::{Ready, poll_fn, ready};
@@ -31,22 +31,20 @@ use crate::openintent::error::Denied;
 use crate::request_context;
 use crate::shutdown::{Phase, Shutdown};
 
-/// From this many bytes on a request is read, checked and answered by another thread: that takes long enough to be noticed
-/// by others. One that does not say how large it is is read up to here first.
+/// From this size, in bytes, a request is processed on another thread, because that takes long enough to delay others.
+/// A request without a stated size is read up to this first.
 const LARGE: u64 = 8 * 1024;
-/// A response of at most this size lies in the buffers of the socket once it is written, so that a connection is idle from
-/// then on.
+/// A response up to this size is in the socket buffers once it is written, so the connection is idle from then on.
 const BUFFERED: u64 = 64 * 1024;
-/// How long a connection that was asked to close may take.
+/// The timeout for a connection to close.
 const CLOSING: Duration = Duration::from_secs(2);
-/// How long the head of a request may take that may have been sent before its client could know of the shutdown.
+/// The timeout for the head of a request that may have been sent before its client could know of the shutdown.
 const LAST_HEAD: Duration = Duration::from_secs(1);
 /// The deadline of a connection that has none.
 const NEVER: Duration = Duration::from_secs(30 * 24 * 3600);
-/// What is served when only probes are.
+/// The routes that are served on connections for probes.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// What all connections share.
 pub(super) struct Shared {
     pub(super) router: Router,
     pub(super) builder: Builder<TokioExecutor>,
@@ -102,8 +100,8 @@ pub(super) async fn serve(shared: &Arc<Shared>, stream: Stream, peer: Peer, acti
             },
             Event::Phase(phase) => {
                 next_phase.set(shared.shutdown.after(phase));
-                // An idle connection of HTTP/1.1 is not closed in the lame duck phase: its client may be sending a request
-                // at this very moment. The response to it says that it is the last.
+                // An idle HTTP/1.1 connection is not closed in the lame duck phase: its client may be sending a request
+                // just now. The response to it says that it is the last.
                 if phase == Phase::Draining && activity.awaits_head() {
                     is_last = true;
                     deadline.as_mut().reset(next(activity).min(Instant::now() + LAST_HEAD));
@@ -140,7 +138,7 @@ fn respond(
     let version = request.version();
     let in_flight = activity.begin(version == Version::HTTP_2);
     let is_proxy = shared.proxies.contains(peer.address);
-    // A proxy shows a certificate of its own, which says nothing about its clients.
+    // A proxy presents its own certificate, which says nothing about its clients.
     if is_proxy {
         peer.certificate = None;
     }
@@ -152,7 +150,7 @@ fn respond(
     let refusal = match PROBES.contains(&request.uri().path()) {
         true => None,
         false if only_probes => {
-            let reason = "the gate has as many connections as it takes; try again, or raise server.max_connections";
+            let reason = "the gate has reached its connection limit; try again, or raise server.max_connections";
             Some(Refusal::new(Code::Overloaded, reason))
         }
         false => peer.certificate.as_ref().and_then(|certificate| certificate.check_again().err()),
@@ -176,26 +174,27 @@ fn respond(
     if is_post { begin(response) } else { Either::Left(response) }
 }
 
-/// A response that was not polled, was polled, or is there.
+/// A response future that was not polled, was polled, or is complete.
 type Begun<F> = Either<F, Either<Pin<Box<F>>, Ready<<F as Future>::Output>>>;
 
-/// Polls a response before it is handed to hyper, which drops it without that if the client closes its side right behind the
-/// request. What changes something, or must be recorded, is begun then.
+/// Polls a response before hyper gets it, which would drop it unpolled if the client closes its side right after the
+/// request. Whatever changes something, or must be recorded, has started then.
 fn begin<F: Future>(response: F) -> Begun<F> {
     let mut response = Box::pin(response);
-    // Whoever polls it next replaces the waker.
+    // The next poll replaces the waker.
     match response.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Either::Right(Either::Right(ready(output))),
         Poll::Pending => Either::Right(Either::Left(response)),
     }
 }
 
-/// Sends a request to the router: on the connection's own thread, or on the other one where it turns out to be large.
+/// Passes a request to the router: on the connection's own thread, or on the other one if it turns out to be large.
 async fn route(router: Router, request: Request<Incoming>, offload: Handle) -> Result<Response, Infallible> {
     match request.body().size_hint().exact() {
         Some(bytes) if bytes >= LARGE => Offloaded::new(&offload, router.oneshot(request.map(Body::new))).await,
         Some(_) => router.oneshot(request.map(Body::new)).await,
-        // It does not say. What was begun must go on where the client disconnects meanwhile, as far as it goes: a task.
+        // The size is not stated. A started request must continue as far as possible if the client disconnects in the
+        // meantime: a task.
         None => {
             let routed = async move {
                 let (head, body) = request.into_parts();

@@ -1,5 +1,5 @@
-//! The client behind proxies. Only a proxy that the operator names is believed, and of what it says only the one header
-//! that the operator names: read from the right, past other trusted proxies, to the first address that is none.
+//! The client behind proxies. Only a configured proxy is trusted, and only for the one configured header: read from the
+//! right, past other trusted proxies, to the first address that is not one.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -19,9 +19,8 @@ pub enum ForwardedHeader {
 /// The proxies that the operator trusts.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies {
-    /// Their addresses.
     pub networks: Vec<IpNet>,
-    /// What they say who the client is in.
+    /// The header with the client address.
     pub header: ForwardedHeader,
 }
 
@@ -32,8 +31,7 @@ impl TrustedProxies {
         self.networks.iter().any(|network| network.contains(&address))
     }
 
-    /// The client of a request that came from this address. Where a trusted proxy does not say who it speaks for, it is
-    /// itself the client.
+    /// The client of a request from this address. If a trusted proxy names no client, the proxy is the client.
     pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         if self.networks.is_empty() || !self.contains(peer) {
             return peer;
@@ -46,7 +44,7 @@ impl TrustedProxies {
         let values: Vec<&[u8]> = headers.get_all(name).iter().map(|value| value.as_bytes()).collect();
         let hops = values.iter().rev().flat_map(|value| self.hops(value).into_iter().rev());
         for hop in hops {
-            // Past a hop that hides itself nothing is known.
+            // Nothing is known past a hop that hides itself.
             let Some(hop) = hop else { return client };
             client = hop;
             if !self.contains(hop) {
@@ -56,7 +54,7 @@ impl TrustedProxies {
         client
     }
 
-    /// The addresses of one header, in order; `None` where there is something else.
+    /// The addresses in one header, in order; `None` for anything else.
     fn hops(&self, value: &[u8]) -> Vec<Option<IpAddr>> {
         let Ok(text) = std::str::from_utf8(value) else { return vec![None] };
         match self.header {
@@ -89,7 +87,7 @@ fn elements(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// The `for` of one element. Two of them, or quotes within, are somebody's attempt to be read in two ways.
+/// The `for` of one element. Two of them, or nested quotes, are an attempt at ambiguity.
 fn for_node(element: &str) -> Option<IpAddr> {
     let mut found = element.split(';').filter_map(|pair| {
         let (name, value) = pair.split_once('=')?;

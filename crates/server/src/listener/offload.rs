@@ -1,4 +1,4 @@
-//! Work on another thread, which is given up with whoever waits for it.
+//! Work on another thread, which is abandoned when its caller is dropped.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use toolgate_gate::refusal::{Code, Refusal};
 
 use crate::openintent::error::Denied;
 
-/// A response that another thread makes. It is given up when nobody waits for it any more, as on the connection's own, and
-/// no earlier than after it was begun.
+/// A response computed on another thread. It is abandoned when it is no longer awaited, as on the connection's own
+/// thread, but not before it was started.
 pub(super) struct Offloaded {
     response: JoinHandle<Option<Result<Response, Infallible>>>,
     _waiting: oneshot::Sender<()>,
@@ -48,7 +48,7 @@ impl Future for Offloaded {
         if let Some(panic) = given_up {
             std::panic::resume_unwind(panic);
         }
-        let reason = "the gate is ending, and gave this request up; look whether it was carried out";
+        let reason = "the gate is shutting down and dropped this request; check whether it was executed";
         Poll::Ready(Ok(Denied::from(Refusal::new(Code::LedgerUnavailable, reason)).into_response()))
     }
 }

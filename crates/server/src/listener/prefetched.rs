@@ -1,4 +1,4 @@
-//! A body whose beginning was read to see how large it is.
+//! A body whose beginning was read to find out its size.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -10,10 +10,10 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::timeout;
 
-/// How long the beginning of a body may take to arrive.
+/// The timeout for the beginning of a body.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What was read of a body, and the rest.
+/// The part of a body that was read, and the rest.
 pub(super) struct Prefetched<B = Incoming>
 where
     B: Body<Data = Bytes>,
@@ -37,7 +37,7 @@ impl<B: Body<Data = Bytes> + Unpin> Prefetched<B> {
     }
 }
 
-/// Reads until there are so many bytes; true where the body has ended before, or broken off.
+/// Reads up to this many bytes; true if the body has ended or failed before.
 async fn read_up_to<B: Body<Data = Bytes> + Unpin>(
     body: &mut B,
     most: u64,

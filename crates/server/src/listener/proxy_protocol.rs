@@ -1,4 +1,5 @@
-//! The PROXY protocol, versions 1 and 2: before the first byte of a client, the proxy in front says who the client is.
+//! The PROXY protocol, versions 1 and 2: before the first byte of a client, the proxy in front sends the client's
+//! address.
 
 use std::io;
 use std::net::IpAddr;
@@ -6,15 +7,15 @@ use std::net::IpAddr;
 use proxy_header::{ParseConfig, ProxyHeader};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The longest header of version 1, with its line end.
+/// The maximum length of a version 1 header, with its line end.
 const MAX_LINE: usize = 107;
 /// The signature, version, family and length of version 2.
 const FIXED: usize = 16;
-/// The most that version 2 may add to that: addresses, and what proxies tell besides.
+/// The maximum length of the rest in version 2: addresses and extensions.
 const MAX_REST: usize = 2048;
 
-/// Reads the header, and nothing behind it. Returns the client's address; `None` where the proxy speaks for itself, as it
-/// does to check whether the gate lives.
+/// Reads the header, and nothing after it. Returns the client's address; `None` if the proxy speaks for itself, as in a
+/// health check.
 pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<IpAddr>> {
     let mut header = vec![stream.read_u8().await?];
     match header.first() {
@@ -61,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read of these bytes, and what is left of them.
+    /// The parsed header of these bytes, and the remaining bytes.
     async fn read_from(bytes: &[u8]) -> (Option<Option<String>>, Vec<u8>) {
         let mut stream = bytes;
         let client = read(&mut stream).await.ok();

@@ -1,6 +1,5 @@
-//! Who may have a connection: so many in all, so many of one address until a key on them was verified, and a few in
-//! reserve for probes. Where no slot is left, the oldest connection on which nothing is in flight gives up its own;
-//! those without a verified key go first.
+//! Slots for connections: a total, a number per address until a key was verified, and a few reserved for probes. If no
+//! slot is left, the oldest connection without requests in flight is closed; those without a verified key first.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -14,7 +13,7 @@ use toolgate_model::source_network::SourceNetwork;
 use super::activity::Activity;
 use crate::operations::metrics::{Counted as CountedOpen, OpenConnections};
 
-/// How many connections are kept for probes.
+/// The number of slots reserved for probes.
 const RESERVED: usize = 32;
 
 /// All connection slots of a gate.
@@ -24,12 +23,12 @@ pub(super) struct Slots {
     total: usize,
     most_of_address: usize,
     unverified: Mutex<HashMap<SourceNetwork, usize>>,
-    /// All ordinary connections, in the order in which they came. Those that have ended are skipped.
+    /// All ordinary connections in the order of arrival. Ended ones are skipped.
     open: Mutex<VecDeque<Weak<Slot>>>,
     connections: OpenConnections,
 }
 
-/// One connection's slot; given back when it is dropped.
+/// The slot of a connection; released on drop.
 pub(crate) struct Slot {
     /// Whether only probes are served on it.
     reserved: bool,
@@ -47,10 +46,8 @@ struct Counted {
     is_discounted: AtomicBool,
 }
 
-/// Why there is no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoSlot {
-    /// All are taken.
     Full,
     /// This address has as many as it may.
     Address,
@@ -69,7 +66,7 @@ impl Slots {
         }
     }
 
-    /// A place for a connection from this address; none counts for no address.
+    /// A slot for a connection from this address; `None` counts for no address.
     pub(super) fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Arc<Slot>, NoSlot> {
         let network = address.map(SourceNetwork::of);
         let counted = match network.map(|network| self.count(network)).transpose() {
@@ -102,7 +99,7 @@ impl Slots {
         Ok(slot)
     }
 
-    /// Closes the oldest connection of this kind on which nothing is in flight; its place is free then.
+    /// Closes the oldest connection of this kind without requests in flight, and returns its slot.
     fn evict(&self, is_meant: impl Fn(&Slot) -> bool) -> Option<OwnedSemaphorePermit> {
         let mut open = self.open();
         let mut position = 0;
@@ -146,10 +143,10 @@ impl Slots {
         }
     }
 
-    /// Waits until every place was given back.
+    /// Waits until every slot is released.
     pub(super) async fn all_returned(&self) {
         let total = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        // An error would mean that the semaphore is closed, which nobody does.
+        // An error would mean that the semaphore is closed, which never happens.
         let _ = self.ordinary.acquire_many(total(self.total)).await;
         let _ = self.reserved.acquire_many(total(RESERVED)).await;
     }
@@ -158,7 +155,7 @@ impl Slots {
 impl Slot {
     /// The connection that has it, so that it can be closed.
     pub(super) fn belongs_to(&self, task: AbortHandle, activity: Arc<Activity>) {
-        // There is only one.
+        // Set only once.
         let _ = self.connection.set((task, activity));
     }
 
@@ -167,7 +164,7 @@ impl Slot {
         self.reserved
     }
 
-    /// A key on this connection was verified: it does not count for its address any more.
+    /// A key on this connection was verified: it no longer counts for its address.
     pub(crate) fn verified(&self) {
         self.is_verified.store(true, Ordering::Release);
         if let Some(counted) = &self.counted {
@@ -241,7 +238,7 @@ mod tests {
         let used = connect(&slots, "192.0.2.1").ok().unwrap();
         let _request = used.activity.begin(false);
         let oldest = connect(&slots, "192.0.2.1").ok().unwrap();
-        // The address has no place left but that of its own unused one.
+        // The address has no slot left but that of its own unused connection.
         let newer = connect(&slots, "192.0.2.1").ok().unwrap();
         assert!(oldest.task.await.unwrap_err().is_cancelled());
         // Neither has the gate.

@@ -1,4 +1,4 @@
-//! The bytes of a connection, whatever it comes by.
+//! The bytes of a connection over any transport.
 
 use std::io;
 use std::pin::Pin;
@@ -11,13 +11,12 @@ use tokio_rustls::server::TlsStream;
 
 use super::activity::Activity;
 
-/// A connection that HTTP can be spoken on; what is read from it is activity.
+/// A connection for HTTP; reads count as activity.
 pub(super) struct Stream {
     transport: Transport,
     activity: Arc<Activity>,
 }
 
-/// What a connection comes by.
 pub(super) enum Transport {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),

@@ -1,4 +1,4 @@
-//! Connections as clients make them: large, silent, slow, too many, by TLS and through proxies.
+//! Connections of clients: large, silent, slow, too many, over TLS and through proxies.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream as Client};
@@ -57,7 +57,7 @@ impl Tried {
     }
 }
 
-/// Answers everything with the address of the client.
+/// Responds with the address of the client.
 fn addresses() -> Router {
     Router::new().fallback(|Extension(peer): Extension<Peer>| async move { peer.address.to_string() })
 }
@@ -69,7 +69,7 @@ fn send(address: SocketAddr, headers: &str, body: &[u8]) -> Client {
     stream
 }
 
-/// All that comes until the gate closes the connection.
+/// Everything that arrives until the gate closes the connection.
 fn rest(mut stream: impl Read) -> String {
     let mut bytes = Vec::new();
     // A connection that is reset has ended too.
@@ -210,7 +210,7 @@ fn a_response_that_takes_long_is_not_idle() {
     });
 }
 
-/// Begins requests whose responses never end, and returns once all of them are in flight.
+/// Starts requests whose responses never end, and returns once all of them are in flight.
 fn in_flight(address: SocketAddr, count: usize) -> Vec<Client> {
     let begin = |_| {
         let mut stream = Client::connect(address).unwrap();

@@ -12,16 +12,15 @@ use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 use thiserror::Error;
 use toolgate_model::merkle::{Hash, sha256};
 
-/// What the operator wants of TLS.
 #[derive(Debug, Clone)]
 pub struct TlsSettings {
     /// The certificate with its chain, PEM.
     pub certificate: PathBuf,
-    /// Its key, PEM.
+    /// PEM.
     pub key: PathBuf,
     /// Whether TLS 1.2 is spoken besides 1.3.
     pub tls12: bool,
-    /// Client certificates, where they are asked for.
+    /// Client certificates, if they are requested.
     pub clients: Option<ClientCertificates>,
 }
 
@@ -37,27 +36,15 @@ pub struct ClientCertificates {
 /// Why TLS cannot be spoken.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// A file that is no PEM, or is not there.
+    /// A file that is missing or not PEM.
     #[error("{path}: {reason}")]
-    File {
-        /// Which.
-        path: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    File { path: String, reason: String },
     /// Certificate and key do not belong together, or something of that kind.
     #[error("{certificate} and {key} cannot be used: {reason}")]
-    Pair {
-        /// The certificate's file.
-        certificate: String,
-        /// The key's file.
-        key: String,
-        /// What is wrong with them.
-        reason: rustls::Error,
-    },
+    Pair { certificate: String, key: String, reason: rustls::Error },
 }
 
-/// The TLS of a listener, as its files say now.
+/// The TLS configuration of a listener, from its files.
 pub struct Tls {
     settings: TlsSettings,
     current: RwLock<Current>,
@@ -66,20 +53,19 @@ pub struct Tls {
 struct Current {
     config: Arc<ServerConfig>,
     verifier: Option<Arc<dyn ClientCertVerifier>>,
-    /// What the files held.
+    /// The digests of the loaded files.
     digests: [Hash; 3],
 }
 
 impl Tls {
-    /// Reads the files.
     pub fn open(settings: TlsSettings) -> Result<Self, TlsError> {
         let files = Files::read(&settings)?;
         let current = files.current(&settings, None)?;
         Ok(Self { settings, current: RwLock::new(current) })
     }
 
-    /// Reads the files again; returns whether they hold something else now. Where they cannot be used, what was read
-    /// before stays in use.
+    /// Reads the files again; returns whether they have changed. If they are not valid, the previous configuration
+    /// stays in use.
     pub fn reload(&self) -> Result<bool, TlsError> {
         let files = Files::read(&self.settings)?;
         let digests = files.digests();
@@ -92,8 +78,8 @@ impl Tls {
         Ok(true)
     }
 
-    /// Whether a certificate that was presented with this chain would still be accepted: it may have expired since, or its
-    /// CA may have been taken out.
+    /// Whether a certificate with this chain would still be accepted: it may have expired, or its CA may have been
+    /// removed.
     pub(super) fn verify_again(&self, chain: &[CertificateDer<'static>]) -> Result<(), rustls::Error> {
         let (config, verifier) = {
             let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
@@ -173,13 +159,13 @@ impl Files {
         let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if asks_clients {
-            // A resumed session brings the certificate of the first handshake along, and nobody would look at it again.
+            // A resumed session has the certificate of the first handshake, which would not be checked again.
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.send_tls13_tickets = 0;
             return Ok(config);
         }
         match before {
-            // A session that was begun before the files changed can be resumed.
+            // A session that was started before the files changed can be resumed.
             Some(before) => config.ticketer = Arc::clone(&before.ticketer),
             None => config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new().map_err(pair)?,
         }

@@ -1,4 +1,4 @@
-//! Each document says what the routes are, and is a valid document.
+//! Each document matches the routes, and is valid.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,7 +37,6 @@ fn documents() -> impl Iterator<Item = Value> {
     all().into_iter().map(|described| described.document)
 }
 
-/// Method, path and operation of each.
 fn operations(document: &Value) -> Vec<(String, String, Value)> {
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -48,7 +47,7 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
     found
 }
 
-/// Calls with every value of the document and where it stands.
+/// Calls `visit` with every value of the document and its place.
 fn walk(value: &Value, place: &str, visit: &mut impl FnMut(&str, &Value)) {
     visit(place, value);
     match value {
@@ -60,7 +59,7 @@ fn walk(value: &Value, place: &str, visit: &mut impl FnMut(&str, &Value)) {
     }
 }
 
-/// The value itself, or what it refers to.
+/// The value itself, or the one that it refers to.
 fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     match value["$ref"].as_str() {
         Some(reference) => document.pointer(reference.strip_prefix('#').unwrap()).unwrap(),
@@ -72,7 +71,7 @@ fn named(routes: Vec<Route>) -> BTreeSet<(String, String)> {
     routes.into_iter().map(|route| (route.method.to_string(), route.path.to_owned())).collect()
 }
 
-/// `UPDATE_OPENAPI=1 cargo test -p toolgate-server openapi` writes the files anew.
+/// `UPDATE_OPENAPI=1 cargo test -p toolgate-server openapi` regenerates the files.
 #[test]
 fn the_documents_that_are_served_are_those_of_the_endpoints() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi");
@@ -174,7 +173,7 @@ fn every_request_refuses_unknown_fields_and_every_example_fits() {
             let asked = format!("{method} {path}");
             let Some(media) = operation["requestBody"]["content"].get("application/json") else { continue };
             let schema = resolved(&document, &media["schema"]);
-            // AOS says that members which it does not know are tolerated.
+            // AOS requires that unknown members are tolerated.
             if operation["tags"][0] != "hooks" {
                 assert_eq!(
                     (&schema["type"], &schema["additionalProperties"]),

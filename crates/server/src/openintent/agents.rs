@@ -55,7 +55,7 @@ pub(super) async fn remove(request: TypedRequest<RemoveAgent>) -> Result<Removed
 pub(super) async fn create_key(request: TypedRequest<CreateKey>) -> Result<NewKey, Denied> {
     let TypedRequest { app, caller, path, body, .. } = request;
     match body.certificate {
-        // A client that presents the certificate proves that it holds the private key: there is nothing to hand out.
+        // A client that presents the certificate proves that it holds the private key: there is nothing to return.
         Some(certificate) => {
             let certified =
                 app.gate.administration.register_certificate(&caller, &path, certificate, body.label, body.expires_at);

@@ -77,8 +77,8 @@ pub(super) async fn proof(request: TypedRequest<Prove>) -> Result<Proof, Denied>
     }
 }
 
-/// The whole log as JSON lines that verify offline. A fault on the way ends it with a line that says why instead of the end
-/// line, so that the file does not verify.
+/// The whole log as JSON lines that verify offline. An error ends it with a line that says why instead of the end line,
+/// so that the file does not verify.
 pub(super) async fn export(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -94,7 +94,7 @@ pub(super) async fn export(
                 Ok(Some(lines)) => Some((Ok(Bytes::from(lines)), Some(export))),
                 Ok(None) => None,
                 Err(refusal) => {
-                    tracing::error!(%refusal, "an export of the audit log broke off");
+                    tracing::error!(%refusal, "an export of the audit log failed");
                     Some((Ok(Bytes::from(broken_line(refusal.reason()))), None))
                 }
             }
@@ -106,7 +106,7 @@ pub(super) async fn export(
 }
 
 fn event(event: &LoggedEvent) -> Value {
-    // What is stored is JSON by construction; were it not, the text itself is the honest response.
+    // Stored events are JSON by construction; if one is not, the text itself is returned.
     let mut shape = serde_json::from_str(&event.canonical).unwrap_or_else(|_| json!({"damaged": event.canonical}));
     if let Value::Object(members) = &mut shape {
         members.insert("sequence".to_owned(), json!(event.sequence));

@@ -24,7 +24,7 @@ pub(super) async fn create(request: TypedRequest<CreateCredential>) -> Result<Cr
 pub(super) async fn create_in_vault(request: TypedRequest<CreateCredentialInVault>) -> Result<Credential, Denied> {
     let TypedRequest { app, caller, path, body, .. } = request;
     if body.vault_id.as_ref().is_some_and(|named| *named != path.to_string()) {
-        let reason = "`vault_id` names another vault than the path; leave it out";
+        let reason = "`vault_id` differs from the vault in the path; omit it";
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "vault_id").into());
     }
     create_credential(&app, &caller, body.in_vault(path)).await

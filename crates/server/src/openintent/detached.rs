@@ -1,5 +1,5 @@
-//! Detached calls over HTTP: `Prefer: respond-async` has a call accepted with 202; its URL tells how far it has come, its
-//! result is what the call would have been answered with on its connection.
+//! Detached calls over HTTP: with `Prefer: respond-async` a call is accepted with 202; its URL returns its progress,
+//! and its result is the response that the call would have had on its connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,12 +29,12 @@ use crate::mount::TypedRequest;
 use crate::parameters::page;
 use crate::router::App;
 
-/// The longest that a request waits for a result; a longer wait is cut to this.
+/// The maximum wait for a result; a longer wait is reduced to this.
 const MAX_WAIT: Duration = Duration::from_secs(600);
-/// When a caller that does not wait should look again, in seconds.
+/// When a caller that does not wait should poll again, in seconds.
 const POLL_INTERVAL: HeaderValue = HeaderValue::from_static("5");
 
-/// What a caller prefers (RFC 7240). Preferences that mean nothing here are ignored, as it asks for.
+/// The preferences of a caller (RFC 7240). Unknown ones are ignored, as the RFC requires.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Preference {
     /// Whether the call is to outlive its connection.
@@ -106,7 +106,7 @@ pub(super) async fn accepted(app: &App, caller: &Caller, id: InvocationId, wait:
     Ok(response)
 }
 
-/// A call that has ended as it would have been answered on its connection; one that has not with 202.
+/// An ended call has the response that it would have had on its connection; any other gets 202.
 fn seen(view: DetachedView) -> Response {
     match view {
         DetachedView::Ended(outcome) => {
@@ -134,14 +134,14 @@ pub(super) async fn list(request: TypedRequest<ListDetachedCalls>) -> Result<Det
 pub(super) async fn result(request: TypedRequest<FetchResult>) -> Result<Response, Denied> {
     let TypedRequest { app, caller, path: id, query, headers, .. } = request;
     if progress::is_wanted(&headers) {
-        // Asked for before anything is sent, so that a refusal has its status.
+        // Checked before anything is sent, so that a refusal has its status.
         app.gate.detached.detached_call(&caller, id).await?;
         return Ok(lines(app, caller, id));
     }
     let preferred = Preference::of(&headers)?.wait;
     let wait = query.wait_seconds.map_or(preferred, |seconds| Duration::from_secs(u64::from(seconds)));
     let waiting = app.gate.detached.detached_call_within(&caller, id, wait.min(MAX_WAIT));
-    // A gate that stops lets nobody wait: another one knows as much.
+    // A gate that shuts down does not wait: another one has the same information.
     let view = tokio::select! {
         view = waiting => view?,
         _ = app.shutdown.after(crate::shutdown::Phase::LameDuck) => app.gate.detached.detached_call(&caller, id).await?,
@@ -159,26 +159,25 @@ pub(super) async fn cancel(request: TypedRequest<CancelCall>) -> Result<Response
     let TypedRequest { app, caller, path: id, .. } = request;
     let view = app.gate.detached.cancel_detached(&caller, id).await?;
     match view {
-        // Taken back, as it was asked for.
+        // Cancelled, as requested.
         DetachedView::Ended(outcome)
             if outcome.as_ref().as_ref().is_err_and(|denial| denial.refusal.code() == Code::CallCancelled) =>
         {
             Ok(Json(DetachedChange { status: DetachedChangeStatus::Cancelled, invocation_id: id }).into_response())
         }
         DetachedView::Open(call) if call.state == DetachedState::Running => {
-            let reason = "the call is in flight and cannot be taken back; follow its result";
+            let reason = "the call is in flight and cannot be cancelled; follow its result";
             Err(Refusal::new(Code::VersionConflict, reason).with("invocation_id", id).into())
         }
         DetachedView::Ended(_) => {
-            let reason = "the call has ended already; its result says how";
+            let reason = "the call has already ended; see its result";
             Err(Refusal::new(Code::VersionConflict, reason).with("invocation_id", id).into())
         }
         view @ DetachedView::Open(_) => Ok(seen(view)),
     }
 }
 
-/// The call as lines of JSON: one for each state that it comes to, one now and then while nothing happens, and one with the
-/// response, which is the last.
+/// The call as lines of JSON: one for each new state, keep-alives, and the response as the last one.
 fn lines(app: Arc<App>, caller: Caller, id: InvocationId) -> Response {
     let follower = app.gate.detached.follow_detached(id);
     let following = Following { app, caller, id, follower, last_state: None, ended: false };
@@ -231,7 +230,7 @@ impl Following {
     }
 
     async fn look(&mut self) -> Result<DetachedView, Refusal> {
-        // INVARIANT: nothing is told once the key has ended.
+        // INVARIANT: nothing is sent once the key has ended.
         self.caller = self.app.gate.authenticator.identify_again(&self.caller).await?;
         self.app.gate.detached.detached_call(&self.caller, self.id).await
     }

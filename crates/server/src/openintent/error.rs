@@ -1,4 +1,4 @@
-//! Refusals as the RFC-0014 error object. The top-level `message` and `errors` are what its Python SDK looks at.
+//! Refusals as the RFC-0014 error object. Its Python SDK reads the top-level `message` and `errors`.
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -15,7 +15,7 @@ use toolgate_model::id::InvocationId;
 pub struct Denied {
     refusal: Refusal,
     invocation: Option<InvocationId>,
-    /// A call that was admitted is not refused: nobody may take its record for one.
+    /// An admitted call is not refused: its record must not look like a refusal.
     admitted: bool,
 }
 
@@ -39,7 +39,7 @@ impl Denied {
     pub(crate) fn body(&self) -> ErrorBody {
         let mut details: Map<String, Value> =
             self.refusal.details().map(|(name, value)| (name.to_owned(), value.clone())).collect();
-        // What RFC 0064 calls details, where it calls for them.
+        // The details that RFC 0064 requires.
         if details.get("scope").is_some_and(|scope| scope == "tool") {
             let of_tool = ["scope", "toolName", "requiredScopes"];
             let of_tool = of_tool.iter().filter_map(|name| Some(((*name).to_owned(), details.get(*name)?.clone())));

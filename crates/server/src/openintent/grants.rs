@@ -16,7 +16,7 @@ use super::error::Denied;
 use crate::mount::TypedRequest;
 use crate::parameters::{id, page};
 
-/// The most grants of one agent in the SDK's unpaged list.
+/// The maximum number of grants of one agent in the SDK's unpaged list.
 const UNPAGED_LIMIT: usize = 10_000;
 
 pub(super) async fn create(request: TypedRequest<CreateGrant>) -> Result<Grant, Denied> {
@@ -41,12 +41,10 @@ pub(super) async fn delegate(request: TypedRequest<DelegateGrant>) -> Result<Gra
     let TypedRequest { app, caller, path: source, body, .. } = request;
     let invalid = |path: &str, reason: &str| Refusal::new(Code::InvalidField, reason).with("path", path);
     if body.action.as_deref().is_some_and(|action| action != "delegate_grant") {
-        return Err(invalid("action", "`action` must be delegate_grant, or be left out").into());
+        return Err(invalid("action", "`action` must be delegate_grant, or be omitted").into());
     }
     if body.source_grant_id.as_ref().is_some_and(|named| *named != source.to_string()) {
-        return Err(
-            invalid("source_grant_id", "`source_grant_id` names another grant than the path; leave it out").into()
-        );
+        return Err(invalid("source_grant_id", "`source_grant_id` differs from the grant in the path; omit it").into());
     }
     let target = match (body.target_agent_id, body.agent_id) {
         (Some(target), None) | (None, Some(target)) => target,

@@ -23,7 +23,7 @@ use crate::mount::TypedRequest;
 use crate::parameters::{id, page};
 use crate::router::App;
 
-/// How many invocations of a grant are listed where the query does not say.
+/// The default number of invocations per page of a grant.
 const USUAL_OF_GRANT: Limit = Limit(50);
 
 pub(super) async fn list(request: TypedRequest<ListInvocations>) -> Result<InvocationPage, Denied> {
@@ -60,7 +60,7 @@ pub(super) async fn show(request: TypedRequest<ShowInvocation>) -> Result<ShownI
         // A detached call has a record once it was admitted or refused.
         Err(missing) => match app.gate.detached.detached_call(&caller, id).await {
             Ok(DetachedView::Open(call)) => return Ok(ShownInvocation::Detached(Box::new(detached::shown(&call)))),
-            // It ended between the two looks.
+            // It ended between the two reads.
             Ok(DetachedView::Ended(_)) => app.gate.administration.invocation(&caller, id).await?,
             Err(_) => return Err(missing.into()),
         },
@@ -104,11 +104,10 @@ async fn listed(
     Ok(InvocationPage { invocations, next_cursor: NextCursor(found.next) })
 }
 
-/// What the query asks for, inside of what the path says.
+/// The filter of the query, within the one of the path.
 fn filter(query: InvocationQuery, within: InvocationFilter) -> Result<InvocationFilter, Refusal> {
     let twice = |name: &str| {
-        Err(Refusal::new(Code::InvalidField, format!("`{name}` is in the path already; leave it out"))
-            .with("path", name))
+        Err(Refusal::new(Code::InvalidField, format!("`{name}` is already in the path; omit it")).with("path", name))
     };
     match &query {
         InvocationQuery { intent_id: Some(_), .. } if within.intent.is_some() => return twice("intent_id"),
@@ -132,14 +131,14 @@ fn filter(query: InvocationQuery, within: InvocationFilter) -> Result<Invocation
     })
 }
 
-/// What of a decision belongs to the call that it is about: who said what, by which rule, and what came of it.
+/// The parts of a decision that belong to its call: the guardians, verdicts, rules and consequences.
 fn decision(data: &Value) -> Map<String, Value> {
     let kept =
         ["hook", "dialect", "effective", "guardians", "policy_version", "approval_id", "hash_before", "hash_after"];
     kept.iter().filter_map(|name| Some(((*name).to_owned(), data.get(*name)?.clone()))).collect()
 }
 
-/// The SDK sends a text; a structured error is told by its message.
+/// The SDK sends a string; of a structured error the message is used.
 fn error_text(error: Option<&Value>) -> Result<Option<String>, Refusal> {
     let text = match error {
         None | Some(Value::Null) => return Ok(None),

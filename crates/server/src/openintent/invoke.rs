@@ -26,16 +26,16 @@ use crate::limiter::BodyShare;
 use crate::parameters::id;
 use crate::router::App;
 
-/// The longest that an agent may say why it makes a call, in bytes.
+/// The maximum length of an agent's reasoning, in bytes.
 const REASONING_LIMIT: usize = 8 * 1024;
 
-/// Reads and makes the call in a task of its own: a client that disconnects while the request is read takes the call back,
-/// and its refusal is recorded all the same.
+/// Reads and makes the call in its own task: a client that disconnects while the request is read cancels the call, and
+/// its refusal is recorded nevertheless.
 pub(super) async fn invoke(State(app): State<Arc<App>>, request: Request) -> Result<Response, Denied> {
     let (_waiting, presence) = Presence::new();
     // Boxed, because a task copies its future several times while it is set up, and this one is large.
     let responding = tokio::spawn(in_current_request(Box::pin(respond(app, request, presence))));
-    let broken = |_| Refusal::new(Code::Internal, "the call broke off inside the gate; see its log");
+    let broken = |_| Refusal::new(Code::Internal, "the call failed inside the gate; see the gate's log");
     responding.await.map_err(broken)?
 }
 
@@ -43,7 +43,7 @@ async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Result<
     let (mut parts, body) = request.into_parts();
     let Calling { caller, agent, address } = Calling::from_request_parts(&mut parts, &app).await?;
     let headers = parts.headers.clone();
-    // The call may outlive its request, and with it what was read from the body.
+    // The call, and with it the parsed body, may outlive its request.
     let _held = parts.extensions.get::<Arc<BodyShare>>().cloned();
     let Body(body) = Body::<api::CallRequest>::from_request(Request::from_parts(parts, body), &app).await?;
     let context = body.context.unwrap_or_default();
@@ -106,11 +106,11 @@ fn missing(name: &str) -> Refusal {
     Refusal::new(Code::InvalidField, format!("`{name}` is missing")).with("path", name)
 }
 
-/// The response of RFC-0014 §3.3, with what its SDK reads (`tool_name`, `message`) and what we add.
+/// The response of RFC-0014 §3.3, with what its SDK reads (`tool_name`, `message`) and our additions.
 pub(super) fn result_response(result: CallResult) -> Response {
     let replayed = result.replayed;
     let (status, response) = ended(Ok(result));
-    // Written in one go: this is the response to every call.
+    // Serialized in one go: this is the response to every call.
     let Ok(body) = serde_json::to_vec(&response) else {
         return Denied::from(Refusal::new(Code::Internal, "the response cannot be written as JSON")).into_response();
     };

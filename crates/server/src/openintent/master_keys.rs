@@ -1,4 +1,4 @@
-//! Which master key wraps what, and changing it.
+//! The status and rotation of master keys.
 
 use toolgate_api::master_keys::{MasterKey, MasterKeys, Rekey, ShowMasterKeys};
 use toolgate_gate::maintenance::master_keys::KeyStatus;

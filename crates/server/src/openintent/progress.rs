@@ -1,6 +1,6 @@
-//! A call whose caller wants to know how far it has come: lines of JSON (`Accept: application/x-ndjson`), one when an approver
-//! is asked, one when guardians change it, one when it is executed, one now and then while nothing happens, and one with the
-//! response, which is the last. A caller that closes the connection before the admission takes the call back.
+//! A call with progress: lines of JSON (`Accept: application/x-ndjson`), one when an approver is asked, one when
+//! guardians modify it, one when it is executed, keep-alives, and the response as the last one. A caller that closes
+//! the connection before the admission cancels the call.
 
 use std::io;
 use std::sync::Arc;
@@ -27,25 +27,25 @@ use crate::accepted;
 use crate::approvals::shown::shown;
 use crate::router::App;
 
-/// The type of such an answer.
+/// The media type of such a response.
 pub(crate) const LINES: &str = "application/x-ndjson";
 
-/// After how long a line shows that the call still waits, for proxies that close a silent connection.
+/// The interval of keep-alive lines, for proxies that close a silent connection.
 pub(super) const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Whether the caller asks for lines.
+/// Whether the caller requests lines.
 pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
     accepted::names(headers, LINES)
 }
 
-/// Makes the call, and tells how far it has come.
+/// Makes the call and reports its progress.
 pub(super) fn stream(app: Arc<App>, caller: Caller, mut request: CallRequest) -> Response {
     let (observer, progress) = mpsc::unbounded_channel();
     let (waiting, presence) = Presence::new();
     request.observer = Some(observer);
     request.presence = Some(presence);
     let gate = Arc::clone(&app.gate);
-    // Begun although nobody may ever read the lines: its refusal is recorded all the same.
+    // Started even if the lines are never read: its refusal is recorded nevertheless.
     let call = tokio::spawn(in_current_request(async move { gate.pipeline.invoke(caller, request).await }));
     let progress_lines = ProgressLines { app, call: Some(Calling::Running(call)), progress, _waiting: waiting };
     let lines = stream::unfold(progress_lines, |mut progress_lines| async move {
@@ -55,7 +55,7 @@ pub(super) fn stream(app: Arc<App>, caller: Caller, mut request: CallRequest) ->
     (headers(), Body::from_stream(lines)).into_response()
 }
 
-/// The headers of such a response. Proxies that buffer responses would hold it up.
+/// The headers of such a response. Proxies that buffer responses would delay it.
 pub(crate) fn headers() -> [(header::HeaderName, &'static str); 3] {
     [
         (header::CONTENT_TYPE, LINES),
@@ -64,24 +64,23 @@ pub(crate) fn headers() -> [(header::HeaderName, &'static str); 3] {
     ]
 }
 
-/// A call until its response is written.
 enum Calling {
     Running(JoinHandle<Result<CallResult, Denial>>),
-    /// What was told before comes first.
+    /// Earlier steps are sent first.
     Ended(Box<Result<CallResult, Denied>>),
 }
 
 struct ProgressLines {
     app: Arc<App>,
-    /// `None` once it was answered.
+    /// `None` once the response was sent.
     call: Option<Calling>,
     progress: mpsc::UnboundedReceiver<Progress>,
-    /// The caller's side of the call's presence: it is there for as long as the lines are read.
+    /// The caller's side of the call's presence: present as long as the lines are read.
     _waiting: Waiting,
 }
 
 impl ProgressLines {
-    /// The next line; `None` after the answer.
+    /// The next line; `None` after the response.
     async fn next(&mut self) -> Option<CallStep> {
         let outcome = match self.call.take()? {
             Calling::Ended(outcome) => *outcome,
@@ -104,7 +103,7 @@ impl ProgressLines {
                 }
             }
         };
-        // What was told before the response comes before it.
+        // Earlier steps come before the response.
         if let Ok(step) = self.progress.try_recv() {
             self.call = Some(Calling::Ended(Box::new(outcome)));
             return Some(progress_line(&self.app, step).await);
@@ -114,7 +113,7 @@ impl ProgressLines {
 }
 
 fn outcome_of(ended: Result<Result<CallResult, Denial>, JoinError>) -> Result<CallResult, Denied> {
-    let broken = |_| Denied::from(Refusal::new(Code::Internal, "the call broke off inside the gate; see its log"));
+    let broken = |_| Denied::from(Refusal::new(Code::Internal, "the call failed inside the gate; see the gate's log"));
     ended.map_err(broken)?.map_err(Denied::from)
 }
 
@@ -130,7 +129,7 @@ async fn progress_line(app: &App, step: Progress) -> CallStep {
         Progress::Asked(approval) => CallStep::Asked {
             approval: match shown(app, &approval).await {
                 Ok(approval) => AskedApproval::Whole(Box::new(approval)),
-                // The call goes on; a client that needs more can read the approval.
+                // The call continues; a client that needs more can read the approval.
                 Err(_) => AskedApproval::Brief(BriefApproval { id: approval.id, tool: approval.tool }),
             },
         },

@@ -45,14 +45,15 @@ pub(super) async fn replace(
 ) -> Result<(StatusCode, Json<RegisteredService>), Denied> {
     let definition = read(&app, &caller, request).await?;
     if definition.service != service {
-        let reason = "`service` names another service than the path";
+        let reason = "`service` differs from the service in the path";
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "service").into());
     }
     let (registered, new) = app.gate.administration.apply_service(&caller, definition, true).await?;
     Ok((if new { StatusCode::CREATED } else { StatusCode::OK }, Json(shown(&registered))))
 }
 
-/// Reads a definition. Those of large services are larger than any other body: only who may register one may send it.
+/// Reads a definition. Definitions of large services exceed the usual limit: only callers that may register one may
+/// send it.
 async fn read(app: &App, caller: &Caller, request: Request) -> Result<ServiceDefinition, Refusal> {
     let limit = if caller.may(Permission::ManageTools) { app.max_body.max(DEFINITION_LIMIT) } else { app.max_body };
     let definition: toolgate_api::services::ServiceDefinition = body::json(request, limit).await?;

@@ -1,4 +1,4 @@
-//! Discovery: which tools there are for whom (RFC-0014 §2.3 and §8.2).
+//! Discovery of tools (RFC-0014 §2.3 and §8.2).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

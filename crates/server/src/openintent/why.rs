@@ -1,4 +1,4 @@
-//! Why an agent can or cannot call a tool: the path of a call, run dry, step by step.
+//! Why an agent can or cannot call a tool: a dry run of the pipeline, step by step.
 
 use std::sync::Arc;
 

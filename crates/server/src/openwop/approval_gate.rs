@@ -1,5 +1,5 @@
-//! The conformance endpoint for approval gates (RFC 0051): a real call waits for two approvers, a principal decides, and the
-//! response is what stands in the log afterwards.
+//! The conformance endpoint for approval gates (RFC 0051): a real call waits for two approvers, a principal decides,
+//! and the response shows what is in the log afterwards.
 
 use std::sync::Arc;
 
@@ -28,7 +28,6 @@ pub(super) struct GateBody {
     reason: Option<String>,
 }
 
-/// What the principal does.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Scenario {
@@ -36,7 +35,6 @@ enum Scenario {
     UnauthorizedGrant,
     /// Approves; one approval of two.
     Grant,
-    /// Denies.
     Reject,
     /// Approves alone, with a reason.
     Override,
@@ -46,7 +44,7 @@ pub(super) async fn approval_gate(
     State(app): State<Arc<App>>,
     Sent { caller, address, body }: Sent<GateBody>,
 ) -> Result<Json<Value>, Flat> {
-    // A name that the suite made up has no rights. Where the scenario needs some, the suite decides with its own.
+    // A made-up principal of the suite has no permissions. If the scenario needs some, the suite decides with its own.
     let made_up = !app.gate.conformance.knows_principal(&caller, &body.principal).await?;
     let decider = match body.scenario {
         Scenario::UnauthorizedGrant => body.principal,
@@ -76,7 +74,7 @@ pub(super) async fn approval_gate(
                 app.gate.conformance.conformance_decision(&caller, approval, decider, decision, body.reason).await;
             match decided {
                 Ok(approval) => approval.status != ApprovalStatus::Pending,
-                // Not to have the right is what the scenario is about; everything else is the suite's mistake.
+                // The missing permission is what the scenario tests; everything else is an error of the suite.
                 Err(refusal) if refusal.code() == Code::PermissionDenied => false,
                 Err(refusal) => return Err(refusal.into()),
             }
@@ -84,12 +82,13 @@ pub(super) async fn approval_gate(
         None => true,
     };
     if !ended {
-        // Nobody will decide: the call is taken back.
+        // No decision will follow: the call is cancelled.
         drop(waiting);
     }
-    let lost = |_| Refusal::new(Code::Internal, "the call of the conformance endpoint was lost");
+    let lost = |_| Refusal::new(Code::Internal, "the call of the conformance endpoint was not recorded");
     let outcome = call.await.map_err(lost)?;
-    let run = RunId::parse(&call_of(&outcome)?).map_err(|_| Refusal::new(Code::Internal, "an id is no name"))?;
+    let run =
+        RunId::parse(&call_of(&outcome)?).map_err(|_| Refusal::new(Code::Internal, "an id is not a valid name"))?;
     let events = of_run(&app, &caller, &run).await?;
     let decided = |seen: &&Seen| seen.event.payload.approval_decided().is_some();
     let event = events.iter().rfind(decided).map(|seen| &seen.shown);

@@ -12,11 +12,11 @@ use crate::caller::identify_acting;
 use crate::parameters;
 use crate::router::App;
 
-/// A request with parameters in its query, read strictly after the caller was identified. A handler that takes this
+/// A request with parameters in its query, parsed strictly after the caller was identified. A handler that takes this
 /// cannot be reached without a key.
 pub(super) struct Asked<T>(pub Caller, pub T);
 
-/// What stands in the placeholder of the path, without its percent encoding. Text that is not UTF-8 is empty.
+/// The placeholder of the path, percent-decoded. Text that is not UTF-8 is empty.
 pub(super) struct PathName(pub String);
 
 impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {

@@ -1,5 +1,5 @@
-//! The endpoints of the public conformance suite, off unless the operator turns them on. They need a key like everything
-//! else, run their calls through the one pipeline, and respond with what is in the log afterwards.
+//! The endpoints of the public conformance suite, off unless the operator enables them. They need a key like everything
+//! else, run their calls through the pipeline, and respond with what is in the log afterwards.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -32,7 +32,6 @@ use crate::router::{App, Route};
 /// The tool of a session that names none.
 const SESSION_TOOL: &str = "openwop:conformance.session";
 
-/// The conformance endpoints.
 pub(super) fn routes() -> Vec<Route> {
     let route = |method: Method, path: &'static str, handler: MethodRouter<_>| Route { method, path, handler };
     vec![
@@ -47,7 +46,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// What is sent to a conformance endpoint, by whom and from where.
+/// A request to a conformance endpoint, with its caller and address.
 pub(super) struct Sent<T> {
     pub(super) caller: Caller,
     pub(super) address: IpAddr,
@@ -128,8 +127,8 @@ async fn invoke(
         action: Action::Conformance { fails: body.simulate_tool_error },
     };
     let outcome = if body.simulate_rate_limit_exhausted {
-        // A bucket with room for one call in a day: it is emptied, then asked once more. Other calls of this tool have no
-        // limit, and so do not look at it.
+        // A bucket for one call per day: it is emptied, then used once more. Other calls of this tool have no limit and
+        // do not use it.
         let once = RateLimit::new(1, 86_400, None).map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
         match app.gate.conformance.run_conformance_call(caller.clone(), conformance_call(Some(once))).await {
             Err(denial) => Err(denial),
@@ -172,7 +171,7 @@ async fn events(
 ) -> Result<Json<Value>, Flat> {
     let found = match RunId::parse(&run) {
         Ok(run) => of_run(&app, &caller, &run).await?,
-        // What is no name of a run has no events.
+        // A name that is not valid for a run has no events.
         Err(_) => Vec::new(),
     };
     let mut found: Vec<_> = found.into_iter().map(|seen| seen.shown).collect();
@@ -186,7 +185,7 @@ async fn events(
     Ok(Json(json!({"events": found})))
 }
 
-/// There is nothing to put back: the log only grows, and these endpoints keep nothing else.
+/// There is nothing to reset: the log only grows, and these endpoints keep nothing else.
 async fn reset(Asked(_, Nothing {}): Asked<Nothing>) -> Json<Value> {
     Json(json!({}))
 }
@@ -225,7 +224,7 @@ async fn fetch(
     body: FetchBody,
 ) -> Result<Result<CallResult, Denial>, Refusal> {
     let mut arguments = body.init;
-    // A name that now stands for another address is a request to that address: the guard looks at addresses alone.
+    // A name that now resolves to another address is a request to that address: the guard checks addresses only.
     let url = match body.simulate_rebind_to {
         Some(address) if address.contains(':') => format!("http://[{address}]/"),
         Some(address) => format!("http://{address}/"),
@@ -241,7 +240,7 @@ async fn fetch(
     Ok(app.gate.conformance.run_conformance_call(caller.clone(), conformance_call).await)
 }
 
-/// What became of a fetch, in the words of the suite.
+/// The outcome of a fetch in the terms of the suite.
 fn outcome_members(outcome: &Result<CallResult, Denial>) -> Map<String, Value> {
     let blocked =
         |why: &str| Map::from_iter([("outcome".to_owned(), json!("blocked")), ("blocked".to_owned(), json!(why))]);
@@ -268,7 +267,7 @@ fn outcome_members(outcome: &Result<CallResult, Denial>) -> Map<String, Value> {
 /// The pair that a call left in the log.
 async fn pair(app: &App, caller: &Caller, outcome: &Result<CallResult, Denial>) -> Result<Value, Refusal> {
     let call = RunId::parse(&call_of(outcome)?);
-    let run = call.map_err(|_| Refusal::new(Code::Internal, "an id is no name"))?;
+    let run = call.map_err(|_| Refusal::new(Code::Internal, "an id is not a valid name"))?;
     let events = of_run(app, caller, &run).await?;
     let called = |seen: &&Seen| matches!(seen.event.payload, EventPayload::AgentToolCalled(_));
     let returned =
@@ -281,7 +280,7 @@ async fn pair(app: &App, caller: &Caller, outcome: &Result<CallResult, Denial>) 
 pub(super) fn call_of(outcome: &Result<CallResult, Denial>) -> Result<String, Refusal> {
     match outcome {
         Ok(response) => Ok(response.invocation.to_string()),
-        // What left no record was not refused by the path.
+        // A call without a record was not refused by the pipeline.
         Err(denial) => denial.invocation.map(|call| call.to_string()).ok_or_else(|| denial.refusal.clone()),
     }
 }

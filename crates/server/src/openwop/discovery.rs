@@ -1,4 +1,5 @@
-//! `/.well-known/openwop`: what this host can do. Only what it really does is said, and only limits that hold.
+//! `/.well-known/openwop`: the capabilities of this host. It lists only what is implemented, and only limits that are
+//! enforced.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,11 +17,10 @@ use toolgate_model::descriptor::SourceKind;
 
 use crate::router::App;
 
-/// How large an answer of a fetched address may be, and how long it may take.
+/// The limits of a fetched response: size and duration.
 const FETCH_BYTES: u64 = 1024 * 1024;
 const FETCH_MILLISECONDS: u64 = 30_000;
 
-/// Shows the document.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let text = json!(capabilities(app.max_body)).to_string();
     let tag = entity_tag(&text);
@@ -49,7 +49,7 @@ fn capabilities(max_body: usize) -> Capabilities {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             vendor: "toolgate".to_owned(),
         },
-        // Toolgate drives no model: there is nothing to clarify, and no turn has an envelope.
+        // Toolgate runs no model: there is nothing to clarify, and no turn has an envelope.
         supported_envelopes: Vec::new(),
         schema_versions: BTreeMap::new(),
         limits: Limits {
@@ -83,7 +83,7 @@ fn capabilities(max_body: usize) -> Capabilities {
     }
 }
 
-/// Another text has another tag; that it is short matters more than that nobody could find two texts with the same.
+/// A different text has a different tag; a short tag matters more here than collision resistance.
 fn entity_tag(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);

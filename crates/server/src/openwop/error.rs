@@ -1,5 +1,5 @@
-//! Refusals in OpenWOP's flat envelope: `{error, message, details?}` and nothing beside it. Whatever else there is to say
-//! stands in `details`, in the protocol's spelling.
+//! Refusals in OpenWOP's flat envelope: `{error, message, details?}` and nothing else. Everything else is in `details`,
+//! in the protocol's spelling.
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -54,7 +54,7 @@ impl IntoResponse for Flat {
     }
 }
 
-/// Whether a path is answered in this envelope.
+/// Whether responses of a path use this envelope.
 pub fn speaks_for(path: &str) -> bool {
     path == "/v1" || path.starts_with("/v1/") || path.starts_with("/.well-known/")
 }

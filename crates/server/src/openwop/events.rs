@@ -1,4 +1,4 @@
-//! The log as events of this protocol: in pages, or as a stream that goes on.
+//! The log as events of this protocol: in pages, or as a stream.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) async fn list(request: TypedRequest<ListRunEvents>) -> Result<Respons
     respond(app, caller, reading, query.after.as_deref(), query.limit, &headers).await
 }
 
-/// The events in the form that the client asks for, behind the one that it saw last.
+/// The events in the requested form, after the last one that the client has seen.
 pub(super) async fn respond(
     app: Arc<App>,
     caller: Caller,
@@ -44,7 +44,7 @@ pub(super) async fn respond(
     headers: &HeaderMap,
 ) -> Result<Response, Flat> {
     let limit = page(limit, None::<String>)?.limit;
-    // A stream that is taken up again has the same address as at first: what was seen since stands in the header.
+    // A resumed stream has the same URL as at first: the position is in the header.
     if let Some(seen) = last_event_id(headers)?.or(after) {
         reading.place = reading.place.behind(seen)?;
     }
@@ -68,18 +68,18 @@ fn wants_stream(headers: &HeaderMap) -> bool {
 fn last_event_id(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let value = headers.get("last-event-id").map(|value| value.to_str()).transpose();
     let value = value.map_err(|_| Refusal::new(Code::InvalidCursor, "Last-Event-ID is not plain text"))?;
-    // A client that has seen nothing yet may say so.
+    // A client that has seen no event may send an empty value.
     Ok(value.map(str::trim).filter(|value| !value.is_empty()))
 }
 
-/// The types under which the log keeps what is shown as this type.
+/// The types in the log that are shown as this type.
 fn kinds(shown: &str) -> Result<Vec<String>, Refusal> {
     if check_identifier(shown).is_err() {
         let reason = "`type` must be the type of an event, for example agent.toolCalled";
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "type"));
     }
     stored_types(shown).ok_or_else(|| {
-        let reason = format!("events of type {shown} are shown as {RETURNED}; ask for that");
+        let reason = format!("events of type {shown} are shown as {RETURNED}; filter by that type");
         Refusal::new(Code::InvalidField, reason).with("path", "type")
     })
 }

@@ -1,4 +1,4 @@
-//! Reading events a page at a time, of the whole log or of one run, from where somebody has left off.
+//! Reads events one page at a time, of the whole log or of one run, from a position.
 
 use toolgate_gate::Caller;
 use toolgate_gate::ports::ledger::{EventFilter, Freshness, PageRequest};
@@ -9,7 +9,7 @@ use toolgate_model::openwop_event::RunEvent;
 
 use crate::router::App;
 
-/// Where reading goes on.
+/// A position to continue from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// In the whole log: behind the event of this sequence.
@@ -19,7 +19,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Reads [`Place::cursor`] back, as a place of the same kind.
+    /// Parses [`Place::cursor`] as a position of the same kind.
     pub(super) fn behind(self, cursor: &str) -> Result<Self, Refusal> {
         let place = match self {
             Self::Log(_) => cursor.parse().ok().map(|sequence| Self::Log(Some(sequence))),
@@ -27,11 +27,11 @@ impl Place {
                 Some(Self::Run(Some((sequence.parse().ok()?, position.parse().ok()?))))
             }),
         };
-        let reason = "`after` and Last-Event-ID must be the `nextCursor` of an earlier answer or the id of an event";
+        let reason = "`after` and Last-Event-ID must be the `nextCursor` of an earlier response or the id of an event";
         place.ok_or_else(|| Refusal::new(Code::InvalidCursor, reason).with("path", "after"))
     }
 
-    /// The text under which a client comes back; `None` at the beginning.
+    /// The cursor for a client; `None` at the beginning.
     pub(super) fn cursor(self) -> Option<String> {
         match self {
             Self::Log(sequence) => sequence.map(|sequence| sequence.to_string()),
@@ -46,7 +46,7 @@ impl Place {
         }
     }
 
-    /// The place of the next event, which is at this sequence of the log, and how it is counted.
+    /// The position of the next event, which has this sequence in the log, and its number.
     fn next(self, sequence: u64) -> (Self, u64) {
         match self {
             Self::Log(_) => (Self::Log(Some(sequence)), sequence),
@@ -72,7 +72,7 @@ pub(super) struct Seen {
     pub(super) shown: RunEvent,
 }
 
-/// Some events, each with its place.
+/// Events, each with its position.
 pub(super) struct Events {
     pub(super) events: Vec<Seen>,
     /// Whether more are there already.
@@ -80,7 +80,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// The place behind the last one.
+    /// The position after the last one.
     pub(super) fn end(&self) -> Option<Place> {
         self.events.last().map(|seen| seen.place)
     }

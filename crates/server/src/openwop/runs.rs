@@ -1,5 +1,4 @@
-//! Runs: the calls that somebody tied together by a run id. They can be looked at; none can be started here, since
-//! Toolgate runs no workflows.
+//! Runs: calls grouped by a run id. They can be read; none can be started here, since Toolgate runs no workflows.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -26,10 +25,10 @@ use super::reading::Reading;
 use crate::mount::TypedRequest;
 use crate::router::App;
 
-/// How long a poll waits at most, in seconds, and how long where nothing is said.
+/// The maximum and the default wait of a poll, in seconds.
 const MAX_POLL: u64 = 60;
 const USUAL_POLL: u64 = 30;
-/// How many events one poll answers with.
+/// The maximum number of events per poll.
 const POLL_EVENTS: usize = 1000;
 
 pub(super) async fn create(request: TypedRequest<CreateRun>) -> Result<Response, Flat> {
@@ -66,7 +65,7 @@ pub(super) async fn events(request: TypedRequest<ListEventsOfRun>) -> Result<Res
     events::respond(app, caller, reading, query.after.as_deref(), query.limit, &headers).await
 }
 
-/// Waits for events behind the last one that the client has seen, unless there is nothing left to wait for.
+/// Waits for events after the last one that the client has seen, unless no more can follow.
 pub(super) async fn poll(request: TypedRequest<PollEventsOfRun>) -> Result<PolledEvents, Flat> {
     let TypedRequest { app, caller, path, query, .. } = request;
     let run = run_id(&path.text)?;
@@ -98,21 +97,21 @@ pub(super) async fn poll(request: TypedRequest<PollEventsOfRun>) -> Result<Polle
     }
 }
 
-/// What the events of a run tell together.
+/// A summary of the events of a run.
 #[derive(Default)]
 struct Trace {
     count: u64,
     started_at: Option<Timestamp>,
     updated_at: Option<Timestamp>,
-    /// The calls that have begun and not ended.
+    /// Calls that have started and not ended.
     calls: BTreeSet<InvocationId>,
-    /// The sessions that have begun and not ended.
+    /// Sessions that have started and not ended.
     sessions: BTreeSet<SessionId>,
-    /// Whether the last call that came back did not succeed.
+    /// Whether the last returned call failed.
     failed: bool,
     /// Those behind the one that was seen last.
     events: Vec<RunEvent>,
-    /// Whether there are more of them.
+    /// Whether there are more events.
     cut: bool,
 }
 
@@ -149,7 +148,7 @@ impl Trace {
     }
 }
 
-/// Goes through a run, as far as the caller may see it.
+/// Reads a run, as far as the caller may see it.
 async fn trace(
     app: &App,
     caller: &Caller,
@@ -176,9 +175,9 @@ fn run_id(text: &str) -> Result<RunId, Refusal> {
     RunId::parse(text).map_err(|_| no_run())
 }
 
-/// The same for a run that is not there and for one that is not the caller's to see.
+/// The same for a run that does not exist and for one that the caller may not see.
 fn no_run() -> Refusal {
-    Refusal::new(Code::RunNotFound, "there is no such run, or none that you may see")
+    Refusal::new(Code::RunNotFound, "there is no such run, or you may not see it")
 }
 
 #[cfg(test)]

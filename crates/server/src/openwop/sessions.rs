@@ -14,7 +14,7 @@ use crate::mount::TypedRequest;
 
 pub(super) async fn open(request: TypedRequest<OpenSession>) -> Result<Session, Flat> {
     let TypedRequest { app, caller, body, .. } = request;
-    let missing = |_| Refusal::new(Code::ToolNotFound, "there is no such tool, or none that you may use");
+    let missing = |_| Refusal::new(Code::ToolNotFound, "there is no such tool, or you may not use it");
     let request = SessionRequest {
         tool: ToolId::parse(&body.tool_id).map_err(missing)?,
         run: body.run_id,

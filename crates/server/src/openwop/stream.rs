@@ -14,10 +14,10 @@ use super::reading::{Events, Place, Reading, Seen};
 use crate::event_stream::{self, Following};
 use crate::router::App;
 
-/// How many events are read at once.
+/// The number of events per read.
 const PAGE: u32 = 100;
 
-/// A stream of what is read. What can be refused is refused before it begins.
+/// A stream of the events. Refusals happen before it begins.
 pub(super) async fn open(app: Arc<App>, caller: Caller, mut reading: Reading) -> Result<Response, Refusal> {
     let follower = app.gate.streams.follow_events(&caller, reading.filter.clone())?;
     let first = reading.page(&app, &caller, PAGE, Freshness::Newest).await?;
@@ -29,7 +29,7 @@ pub(super) async fn open(app: Arc<App>, caller: Caller, mut reading: Reading) ->
 impl Following for Reading {
     type Page = Events;
 
-    const SEES_MORE: Permission = Permission::ReadAudit;
+    const SEES_MORE: Option<Permission> = Some(Permission::ReadAudit);
 
     async fn page(&self, app: &App, caller: &Caller) -> Result<Option<Events>, Refusal> {
         let found = Reading::page(self, app, caller, PAGE, Freshness::Recent).await?;

@@ -19,8 +19,8 @@ pub(super) async fn list(request: TypedRequest<ListToolDescriptors>) -> Result<C
 
 pub(super) async fn show(request: TypedRequest<ShowToolDescriptor>) -> Result<Descriptor, Flat> {
     let TypedRequest { app, caller, path, query, .. } = request;
-    // What is no id names nothing, and is refused like what does not exist.
-    let missing = |_| Refusal::new(Code::ToolNotFound, "there is no such tool, or none that you may use");
+    // Text that is not an id is refused like a tool that does not exist.
+    let missing = |_| Refusal::new(Code::ToolNotFound, "there is no such tool, or you may not use it");
     let id = ToolId::parse(&path.text).map_err(missing)?;
     let tool = app.gate.administration.descriptor(&caller, &id).await?;
     Ok(shown(&tool, query.view))

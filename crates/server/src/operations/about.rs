@@ -1,4 +1,4 @@
-//! What a visitor without a key is told: what this is, and which of OpenIntent it speaks.
+//! What a visitor without a key sees: the product, and the supported parts of OpenIntent.
 
 use axum::Json;
 use axum::response::{Html, IntoResponse};
@@ -20,7 +20,7 @@ pub(super) async fn page() -> impl IntoResponse {
     ([(header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'")], Html(PAGE))
 }
 
-/// Only what is served here is named.
+/// Only what is served here is listed.
 pub(super) async fn openintent() -> Json<Discovery> {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     Json(Discovery {

@@ -1,6 +1,6 @@
-//! Metrics for Prometheus. Labels are bounded: routes, methods, statuses, codes, stages, hooks, guardians; never an
-//! id, a tenant or a name that somebody else than the operator chose. What costs more than reading a number is sampled
-//! by a background task, so that a scrape costs the same whatever the gate holds.
+//! Metrics for Prometheus. Labels are bounded: routes, methods, statuses, codes, stages, hooks, guardians; never an id,
+//! a tenant or a name that the operator did not choose. What costs more than reading a number is sampled by a
+//! background task, so that a scrape costs the same whatever the size of the ledger.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,6 @@ mod sampled;
 /// Bounds of histograms of requests and guardians, in seconds.
 const BOUNDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// What is counted.
 pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
@@ -91,14 +90,14 @@ struct SignalLabel {
     signal: &'static str,
 }
 
-/// What a runtime was told: `hook` is `none` where the question could not be read.
+/// `hook` is `none` if the request could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct HookLabels {
     hook: &'static str,
     decision: &'static str,
 }
 
-/// The names of guardians come from the configuration, and so there are few.
+/// The names of guardians come from the configuration, so there are few.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct FailureLabels {
     guardian: String,
@@ -132,31 +131,39 @@ impl Default for Metrics {
         metrics.registry.register_collector(Box::new(ProcessMetrics(Arc::clone(&metrics.sample))));
         let registry = metrics.registry.sub_registry_with_prefix("toolgate");
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
-        registry.register("http_request_duration_seconds", "Time from request to answer", metrics.durations.clone());
-        registry.register("http_requests_in_flight", "Requests being answered now", metrics.in_flight.clone());
-        let stepped = "1 while the clock is not where it should be, and nothing is ended for good by time";
+        registry.register("http_request_duration_seconds", "Time from request to response", metrics.durations.clone());
+        registry.register("http_requests_in_flight", "Requests in flight", metrics.in_flight.clone());
+        let stepped = "1 while the system clock is not trusted and nothing expires permanently";
         registry.register("clock_stepped", stepped, metrics.clock_stepped.clone());
-        let limited = "Requests refused because a key or an address sent too many";
+        let limited = "Requests refused by the rate limit of a key or an address";
         registry.register("http_requests_limited", limited, metrics.limited.clone());
-        registry.register("refused_keys", "Requests refused for their key", metrics.refused_keys.clone());
+        registry.register("refused_keys", "Requests refused because of their key", metrics.refused_keys.clone());
         registry.register_collector(Box::new(Arc::clone(&metrics.calls)));
         registry.register_collector(Box::new(SampledMetrics(Arc::clone(&metrics.sample))));
         let in_flight = "Calls that have been admitted and have not settled";
         registry.register("calls_in_flight", in_flight, metrics.calls_in_flight.clone());
-        registry.register("connections", "Open connections of clients", metrics.connections.0.clone());
-        let hooks = "Questions of other runtimes, by hook and by what they were told";
+        registry.register("connections", "Open client connections", metrics.connections.0.clone());
+        let hooks = "Hook requests of other runtimes, by hook and decision";
         registry.register("hook_decisions", hooks, metrics.hook_decisions.clone());
-        let failed = "Guardians that gave no verdict that can be used, and what came of it";
+        let failed = "Consultations without a usable verdict of a guardian, by consequence";
         registry.register("guardian_failures", failed, metrics.guardian_failures.clone());
         let durations = metrics.guardian_durations.clone();
-        registry.register("guardian_duration_seconds", "How long guardians took, failures included", durations);
-        registry.register("audit_events_integrated", "Events taken into the audit log", metrics.integrated.clone());
-        let lag = "How long ago the last integration began that has integrated all events before it";
+        registry.register(
+            "guardian_duration_seconds",
+            "Duration of guardian consultations, failures included",
+            durations,
+        );
+        registry.register(
+            "audit_events_integrated",
+            "Events integrated into the audit log",
+            metrics.integrated.clone(),
+        );
+        let lag = "Time since the start of the last integration that integrated all events before it";
         registry.register("audit_integration_lag_seconds", lag, metrics.integration_lag.clone());
-        let dropped = "Spans and metric exports that were given up because the collector was slow or unreachable";
+        let dropped = "Spans and metric exports dropped because the collector was slow or unreachable";
         registry.register("telemetry_dropped", dropped, metrics.dropped.clone());
         let failures = metrics.maintenance_failures.clone();
-        registry.register("maintenance_failures", "Background work that failed and will be tried again", failures);
+        registry.register("maintenance_failures", "Failed runs of background tasks, which are retried", failures);
         metrics
     }
 }
@@ -172,17 +179,17 @@ impl Metrics {
         self.calls.count(call);
     }
 
-    /// A runtime asked at a hook and was told this.
+    /// A hook request got this decision.
     pub fn hook_decided(&self, hook: Hook, decision: &'static str) {
         self.hook_decisions.get_or_create(&HookLabels { hook: hook.as_str(), decision }).inc();
     }
 
-    /// A runtime asked what could not be read.
+    /// A hook request could not be parsed.
     pub fn hook_not_understood(&self) {
         self.hook_decisions.get_or_create(&HookLabels { hook: "none", decision: "error" }).inc();
     }
 
-    /// A guardian gave no verdict that can be used; `open` says whether that passed for a yes.
+    /// A guardian returned no usable verdict; `open` says whether that counted as allowed.
     pub fn guardian_failed(&self, guardian: &str, class: &str, open: bool) {
         let outcome = if open { Outcome::FailedOpen } else { Outcome::FailedClosed };
         let labels =
@@ -207,7 +214,7 @@ impl Metrics {
         self.dropped.get_or_create(&SignalLabel { signal }).inc_by(count);
     }
 
-    /// A background task has looked at the process and, if that could be read, at the ledger.
+    /// A background task has sampled the process and, if it could be read, the ledger.
     pub fn sampled(&self, time: Timestamp, process: ProcessFigures, ledger: Option<LedgerStatistics>) {
         let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
         sample.process = process;
@@ -221,14 +228,13 @@ impl Metrics {
         self.connections.clone()
     }
 
-    /// Background work failed.
     pub fn maintenance_failed(&self) {
         self.maintenance_failures.inc();
     }
 }
 
-/// Counts a request and the time it takes, also of one that the limiter refuses, and has everything that is logged meanwhile
-/// say which request it was. One layer for all: every request pays for every layer.
+/// Counts a request and its duration, including those that the limiter refuses, and adds the request id to all log
+/// lines in between. One layer for all of this: every request pays for every layer.
 pub async fn count(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match request.extensions().get::<Peer>().and_then(|peer| peer.request.clone()) {
         Some(context) => context.scope(counted(&app, request, next)).await,
@@ -300,7 +306,6 @@ pub fn render(app: &App) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// Shows the metrics.
 pub async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     match render(&app) {
         Ok(text) => {

@@ -1,5 +1,4 @@
-//! The background tasks, as `/readyz` sees them: one that ended although nobody asked it to has failed until it has worked
-//! again.
+//! The background tasks for `/readyz`: one that ended unexpectedly counts as failed until it has worked again.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What is in force, and what rules can speak of.
+//! The active policies, and the schema for rules.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Changes to what is in force: other policies, those of an earlier version, a rule that is no longer in shadow. Each makes
+//! Changes of the active policies: new ones, those of an earlier version, a rule that leaves shadow mode. Each creates
 //! a new version.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Bodies that bring policies. They may be larger than any other, for who may change policies.
+//! Bodies with policies. They may exceed the usual limit, for callers that may change policies.
 
 use axum::extract::Request;
 use serde::de::DeserializeOwned;
@@ -20,7 +20,6 @@ pub(super) async fn read<T: DeserializeOwned>(app: &App, caller: &Caller, reques
     body::json(request, limit).await
 }
 
-/// As the gate takes them.
 pub(super) fn policy_files(files: PolicyFiles) -> Vec<PolicyFile> {
     files.0.into_iter().map(|Object(file)| PolicyFile { name: file.name, text: file.text }).collect()
 }

@@ -1,4 +1,4 @@
-//! What the gate says about policies, in the types of the API.
+//! Policies in the types of the API.
 
 use toolgate_api::policies::{
     CheckedPolicies, PolicyProblem, PolicyRule, PolicyTest, PolicyVersionNumber, RecordedVerdict, Reevaluation,
@@ -20,7 +20,7 @@ pub(super) fn rule(rule: &RuleSummary) -> PolicyRule {
     }
 }
 
-/// What was found about a draft.
+/// The findings about a draft.
 pub(super) fn checked(checked: Examined) -> CheckedPolicies {
     CheckedPolicies {
         ok: checked.problems.is_empty() && checked.tests.iter().all(|test| test.failure.is_none()),
@@ -56,7 +56,7 @@ pub(super) fn simulation(simulation: authority::Simulation) -> Simulation {
     }
 }
 
-/// How far a simulation has come: a line of its stream.
+/// The progress of a simulation: a line of its stream.
 pub(super) fn simulation_progress(progress: &authority::SimulationProgress) -> SimulationStep {
     SimulationStep::Progress {
         reached: progress.reached,
@@ -66,7 +66,7 @@ pub(super) fn simulation_progress(progress: &authority::SimulationProgress) -> S
     }
 }
 
-/// What rules in shadow mode would have done.
+/// What rules in shadow mode would have decided.
 pub(super) fn shadow(report: authority::ShadowReport) -> ShadowReport {
     ShadowReport {
         decisions: report.decisions,

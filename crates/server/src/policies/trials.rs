@@ -1,5 +1,5 @@
-//! Policies without consequences: what is wrong with a draft, what it would have said about the last days, what rules in
-//! shadow would have done, and whether an execution is judged again as it was.
+//! Policies without consequences: problems of a draft, its decisions about recent calls, what rules in shadow mode
+//! would have decided, and replay of an execution.
 
 use std::sync::Arc;
 
@@ -48,8 +48,8 @@ pub(super) async fn simulate(
     Ok(Json(shown::simulation(simulation)).into_response())
 }
 
-/// A line for each part of the log that was judged, and one with the result or the refusal, which is the last. A part is
-/// judged when the line before was taken, so that a client that is gone costs nothing more.
+/// One line for each evaluated part of the log, and the result or the refusal as the last one. A part is evaluated when
+/// the previous line was received, so a client that has disconnected costs nothing more.
 fn lines(app: Arc<App>, simulating: Simulating) -> Response {
     let lines = stream::unfold(Some(simulating), move |simulating| {
         let app = Arc::clone(&app);

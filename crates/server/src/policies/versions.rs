@@ -17,7 +17,7 @@ use crate::parameters::{FromPath, page};
 
 impl FromPath for PolicyVersionNumber {
     const MISSING: Code = Code::PolicyNotFound;
-    const SHAPE: &'static str = "the version of policies is a number from 1";
+    const SHAPE: &'static str = "a policy version is a number from 1";
 
     fn from_path(text: &str) -> Option<Self> {
         let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');

@@ -26,18 +26,16 @@ use super::LedgerFixture;
 use crate::clock::TestClock;
 use crate::trail::whole_trail;
 
-/// What the credentials of a test tenant can do.
+/// The scopes of the credentials of a test tenant.
 pub const SCOPES: [&str; 3] = ["charges.create", "charges.read", "refunds.create"];
 
-/// A month: how long the grants of a test tenant last unless a test says otherwise.
+/// The default lifetime of the grants of a test tenant: a month.
 const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A tenant with its administrator, who does everything that is not said to be done by another.
+/// A tenant with its administrator, the default actor of everything.
 #[derive(Clone)]
 pub struct TestTenant {
-    /// Its id.
     pub id: TenantId,
-    /// Its administrator.
     pub administrator: PrincipalId,
     /// The ledger that it is in.
     pub ledger: Arc<dyn Ledger>,
@@ -72,7 +70,6 @@ impl TestTenant {
         Self { ledger, ..self.clone() }
     }
 
-    /// The command that makes this tenant.
     pub fn creation(&self) -> CreateTenant {
         let administrator = Principal {
             kind: PrincipalKind::User,
@@ -84,7 +81,6 @@ impl TestTenant {
         CreateTenant { audit: self.audit(), tenant, administrator, key }
     }
 
-    /// Now.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -94,7 +90,6 @@ impl TestTenant {
         self.now().plus(Duration::from_secs(seconds))
     }
 
-    /// Moves the clock.
     pub fn wait(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
     }
@@ -121,12 +116,11 @@ impl TestTenant {
         Principal::new(self.id.clone(), id.clone(), PrincipalKind::Agent, permissions, self.now())
     }
 
-    /// The command that registers a principal whose allowlist names nothing that there is not.
+    /// The command that registers a principal without unknown tools in its allowlist.
     pub fn registration(&self, principal: Principal) -> CreatePrincipal {
         CreatePrincipal { audit: self.audit(), principal, unresolved: Vec::new() }
     }
 
-    /// An agent.
     pub async fn agent(&self, name: &str) -> PrincipalId {
         let id = principal(name);
         let command = self.registration(self.new_principal(&id));
@@ -134,7 +128,6 @@ impl TestTenant {
         id
     }
 
-    /// Removes a principal.
     pub async fn remove(&self, id: &PrincipalId) -> Result<Removed, Refusal> {
         self.ledger.remove_principal(RemovePrincipal { audit: self.audit(), id: id.clone() }).await
     }
@@ -200,14 +193,14 @@ impl TestTenant {
         credential
     }
 
-    /// A credential in a vault of its own.
+    /// A credential in its own vault.
     pub async fn credential(&self) -> Credential {
         let vault = self.vault().await;
         self.store_credential(self.new_credential(vault.id)).await
     }
 
-    /// A rotation of the version that is given, with material under the master key `first`, the replaced version to be
-    /// kept for a minute.
+    /// A rotation of the given version, with material under the master key `first`; the replaced version is kept for a
+    /// minute.
     pub fn rotation(&self, credential: &Credential) -> RotateCredential {
         RotateCredential {
             audit: self.audit(),
@@ -221,13 +214,11 @@ impl TestTenant {
         }
     }
 
-    /// Revokes a credential.
     pub async fn revoke_credential(&self, id: CredentialId) -> Result<Revoked, Refusal> {
         let command = RevokeCredential { audit: self.audit(), id, reason: "leaked".to_owned() };
         self.ledger.revoke_credential(command).await
     }
 
-    /// Deletes a vault.
     pub async fn delete_vault(&self, id: VaultId) -> Result<Deleted, Refusal> {
         self.ledger.delete_vault(DeleteVault { audit: self.audit(), id }).await
     }
@@ -263,13 +254,12 @@ impl TestTenant {
         Ok(grant)
     }
 
-    /// A direct grant on a credential of its own, for an agent that nobody registered.
+    /// A direct grant on its own credential, for an agent that is not registered.
     pub async fn grant(&self, agent: &str) -> Grant {
         let credential = self.credential().await;
         self.store_grant(self.new_grant(&credential, &principal(agent))).await.expect("a grant")
     }
 
-    /// An id for a grant that is made now.
     pub fn grant_id(&self) -> GrantId {
         GrantId::new(self.now(), random().expect("random bytes"))
     }
@@ -291,18 +281,15 @@ impl TestTenant {
         self.ledger.delegate_grant(self.delegation(source, target)).await
     }
 
-    /// Revokes a grant.
     pub async fn revoke(&self, id: GrantId) -> Result<Revoked, Refusal> {
         self.ledger.revoke_grant(RevokeGrant { audit: self.audit(), id, reason: "no longer needed".to_owned() }).await
     }
 
-    /// Suspends a grant.
     pub async fn suspend(&self, id: GrantId) -> Result<Grant, Refusal> {
         let (audit, reason) = (self.audit(), "under review".to_owned());
         self.ledger.suspend_grant(SuspendGrant { audit, id, reason, overrides: true }).await
     }
 
-    /// Resumes a grant.
     pub async fn resume(&self, id: GrantId) -> Result<Grant, Refusal> {
         self.ledger.resume_grant(ResumeGrant { audit: self.audit(), id, only_own: false }).await
     }
@@ -312,18 +299,18 @@ impl TestTenant {
         self.ledger.lineage(&self.id, id).await.expect("a readable ledger").expect("a grant of this tenant")
     }
 
-    /// Where a grant stands in effect, now.
+    /// The effective status of a grant, now.
     pub async fn standing(&self, id: GrantId) -> GrantStatus {
         self.lineage(id).await.standing(self.now()).status
     }
 
-    /// Integrates what is pending, in all tenants.
+    /// Integrates pending events of all tenants.
     pub async fn integrate(&self) -> u64 {
         self.ledger.integrate(Arc::clone(&self.signer), self.now()).await.expect("integration")
     }
 
-    /// All events of the tenant's log, oldest first, after what is pending was integrated. They are looked at on the way:
-    /// whatever a test writes must be fit to be shown.
+    /// All events of the tenant's log, oldest first, after integration. They are also validated: whatever a test writes
+    /// must be presentable.
     pub async fn events(&self) -> Vec<Value> {
         self.integrate().await;
         let mut events = Vec::new();
@@ -346,9 +333,8 @@ impl TestTenant {
     }
 }
 
-/// What a command carries of who makes it. Where a test does not say otherwise, nobody's right is in question.
+/// The audit context of a command. By default the authority is not checked.
 pub trait FromAuditContext {
-    /// Made of this.
     fn from_audit(audit: AuditContext) -> Self;
 }
 
@@ -364,7 +350,7 @@ impl FromAuditContext for Mandate {
     }
 }
 
-/// What stands for sealed material in the ledger's tests: the ledger never looks inside.
+/// Stands for sealed material in the ledger's tests: the ledger never reads it.
 pub fn sealed_under(key: &str) -> SealedMaterial {
     SealedMaterial {
         ciphertext: b"ciphertext".to_vec(),
@@ -373,7 +359,6 @@ pub fn sealed_under(key: &str) -> SealedMaterial {
     }
 }
 
-/// A principal's id.
 pub fn principal(name: &str) -> PrincipalId {
     PrincipalId::parse(name).expect("a principal's id")
 }

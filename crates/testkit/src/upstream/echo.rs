@@ -1,5 +1,5 @@
-//! The nosiest upstream: it answers with all that it was sent, and with each value in every encoding that it knows.
-//! What the gate lets through of this is what it fails to redact.
+//! An upstream that echoes everything: it responds with all that it was sent, and with each value in every encoding
+//! that it knows. What passes the gate is what it fails to redact.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::{Received, Reply};
 
-/// See [`Reply::echo`].
 pub(super) fn reply(request: &Received) -> Reply {
     let headers: Vec<String> =
         request.headers.iter().map(|(name, value)| format!("[{},{}]", quoted(name), quoted(value))).collect();
@@ -24,7 +23,7 @@ pub(super) fn reply(request: &Received) -> Reply {
     request.headers.iter().fold(reply, |reply, (name, value)| reply.header(&format!("x-echo-{name}"), value))
 }
 
-/// Everything in the request that may be a secret, or hold one, with where it was.
+/// Everything in the request that may be or contain a secret, with its place.
 fn values(request: &Received) -> Vec<(String, Vec<u8>)> {
     let mut values = Vec::new();
     for (name, value) in &request.headers {

@@ -1,5 +1,5 @@
-//! A small payments service with the manners of a real one: it wants a bearer token, checks what it is sent, numbers
-//! and remembers charges.
+//! A small payments service that behaves like a real one: it requires a bearer token, validates requests, and numbers
+//! and stores charges.
 
 use std::sync::Mutex;
 
@@ -18,7 +18,7 @@ struct Books {
 }
 
 impl Payments {
-    /// Answers one request.
+    /// Handles one request.
     pub fn answer(&self, request: &Received) -> Reply {
         if request.bearer().is_none() {
             return error(401, "authentication_required", "send the API key as a bearer token");
@@ -53,7 +53,7 @@ impl Payments {
         Reply::json(200, known.unwrap_or_else(|| charge(id, 2000, "usd")))
     }
 
-    /// The newest first.
+    /// Newest first.
     fn list(&self, request: &Received) -> Reply {
         let query = request.query();
         let limit = query.iter().find(|(name, _)| name == "limit").map_or(Ok(10), |(_, value)| value.parse());

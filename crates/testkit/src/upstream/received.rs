@@ -1,18 +1,17 @@
-//! A request as an upstream got it, and how it is read from a connection: as lenient as servers in the field are, so
-//! that what slips into a request shows up as one more header or one more request.
+//! A request as an upstream received it, and its parser: as lenient as servers in the field, so that anything smuggled
+//! into a request shows up as another header or another request.
 
 use std::io::{self, BufRead, Read};
 
 use serde_json::Value;
 
-/// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// The method; empty where what came is no HTTP/1.1, of which `target` then holds the beginning.
+    /// Empty if the input is not HTTP/1.1; `target` then holds its beginning.
     pub method: String,
     /// The path and the query exactly as on the request line.
     pub target: String,
-    /// Names in lower case, and values, in the order in which they came.
+    /// Names in lower case, and values, in the order of arrival.
     pub headers: Vec<(String, String)>,
     /// The body, whole; without the framing of chunks.
     pub body: Vec<u8>,
@@ -29,7 +28,7 @@ impl Received {
         self.header("authorization")?.strip_prefix("Bearer ").filter(|token| !token.is_empty())
     }
 
-    /// The target up to the query, as it came.
+    /// The target up to the query, undecoded.
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or(&self.target)
     }
@@ -57,7 +56,7 @@ impl Received {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// Whether what came is no HTTP/1.1 request.
+    /// Whether the input is not an HTTP/1.1 request.
     pub fn is_malformed(&self) -> bool {
         self.method.is_empty()
     }

@@ -1,5 +1,5 @@
-//! What an upstream answers: an answer like any other, in one piece or in chunks or compressed, or something that no
-//! honest service would send.
+//! Responses of an upstream: normal ones, in one piece, chunked or compressed, and some that no honest service would
+//! send.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -10,44 +10,40 @@ use serde_json::Value;
 
 use super::{Received, echo};
 
-/// An answer, or what comes instead of one.
+/// A response, or what is sent instead of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// An answer with its length or in chunks, after which the connection stays open.
+    /// A response with a length or in chunks, after which the connection stays open.
     Answer {
-        /// The status code.
         status: u16,
-        /// Written exactly so, besides the one that gives the length.
+        /// Written exactly like this, besides the one with the length.
         headers: Vec<(String, String)>,
-        /// The body.
         body: Body,
     },
-    /// Bytes written as they are, whatever a client makes of them.
+    /// Bytes written without interpretation.
     Raw {
-        /// All that is written.
         bytes: Vec<u8>,
-        /// Whether the connection is kept open after that, and the next request is answered on it.
+        /// Whether the connection stays open after that, for the next request.
         stays_open: bool,
     },
-    /// Bytes that go on until the client goes away.
+    /// Bytes that are repeated until the client disconnects.
     Forever {
-        /// Written first.
         start: Vec<u8>,
-        /// Written again and again; not empty.
+        /// Repeated; not empty.
         piece: Vec<u8>,
-        /// How long to wait after each piece.
+        /// The delay after each piece.
         interval: Option<Duration>,
     },
-    /// The connection ends without an answer.
+    /// The connection is closed without a response.
     Close,
 }
 
 /// How a body travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// In one piece, whose length is told.
+    /// In one piece, with its length.
     Whole(Vec<u8>),
-    /// As chunks, each written by itself. An empty one is left out, because it would mean the end.
+    /// As chunks, each written separately. Empty ones are skipped, because they would mark the end.
     Chunks(Vec<Vec<u8>>),
 }
 
@@ -57,12 +53,10 @@ impl Reply {
         Self::Answer { status, headers: Vec::new(), body: Body::Whole(body.into()) }
     }
 
-    /// Plain text.
     pub fn text(status: u16, text: &str) -> Self {
         Self::bytes(status, text).header("Content-Type", "text/plain; charset=utf-8")
     }
 
-    /// JSON.
     pub fn json(status: u16, value: Value) -> Self {
         Self::json_text(status, &value.to_string())
     }
@@ -77,49 +71,48 @@ impl Reply {
         Self::bytes(302, "").header("Location", url)
     }
 
-    /// Chunks, each written by itself.
+    /// Chunks, each written separately.
     pub fn chunks<T: Into<Vec<u8>>>(status: u16, chunks: impl IntoIterator<Item = T>) -> Self {
         let chunks = chunks.into_iter().map(Into::into).collect();
         Self::Answer { status, headers: Vec::new(), body: Body::Chunks(chunks) }
     }
 
-    /// Tells the client all that it sent. Every header comes back as `x-echo-NAME`, and the body is JSON with the
+    /// Returns everything that the client sent. Every header comes back as `x-echo-NAME`, and the body is JSON with the
     /// request and, of each header value and each value of the query, every encoding in which a secret could hide: as
-    /// it is, JSON-escaped, percent-encoded, in hexadecimal, in both alphabets of base64 at each alignment. Of a value
-    /// with a scheme, such as `Bearer`, the part behind it gets the same, and of `Basic` the decoded user name and
+    /// it is, JSON-escaped, percent-encoded, in hexadecimal, in both alphabets of base64 at each alignment. For a value
+    /// with a scheme, such as `Bearer`, the same for the part after it, and for `Basic` the decoded user name and
     /// password.
     pub fn echo(request: &Received) -> Self {
         echo::reply(request)
     }
 
-    /// Bytes written as they are, then the end of the connection: garbage, a false length, a head within a head.
+    /// Raw bytes, then the end of the connection: garbage, a wrong length, a head within a head.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self::Raw { bytes: bytes.into(), stays_open: false }
     }
 
-    /// Bytes written as they are on a connection that stays open: a length that never comes, a second answer
-    /// that nobody asked for.
+    /// Raw bytes on a connection that stays open: a body that never arrives, a second response that was not requested.
     pub fn raw_open(bytes: impl Into<Vec<u8>>) -> Self {
         Self::Raw { bytes: bytes.into(), stays_open: true }
     }
 
-    /// No answer, and the connection stays open.
+    /// No response, and the connection stays open.
     pub fn silence() -> Self {
         Self::raw_open("")
     }
 
-    /// A body of 16 KiB chunks that goes on until the client goes away.
+    /// A body of 16 KiB chunks that continues until the client disconnects.
     pub fn endless() -> Self {
         let piece = [&b"4000\r\n"[..], &[b'x'; 0x4000], b"\r\n"].concat();
         Self::Forever { start: chunked_head(), piece, interval: None }
     }
 
-    /// A body of one byte per interval that goes on until the client goes away.
+    /// A body of one byte per interval that continues until the client disconnects.
     pub fn drip(interval: Duration) -> Self {
         Self::Forever { start: chunked_head(), piece: b"1\r\nx\r\n".to_vec(), interval: Some(interval) }
     }
 
-    /// A header of one byte per interval that goes on until the client goes away.
+    /// A header of one byte per interval that continues until the client disconnects.
     pub fn drip_head(interval: Duration) -> Self {
         let start = b"HTTP/1.1 200 OK\r\nX-Slow: ".to_vec();
         Self::Forever { start, piece: b"x".to_vec(), interval: Some(interval) }
@@ -136,7 +129,7 @@ impl Reply {
         Self::bytes(200, bytes).header("Content-Encoding", "gzip")
     }
 
-    /// Adds a header, written exactly so. Panics where there is no answer to add it to.
+    /// Adds a header, written exactly like this. Panics if there is no response to add it to.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let Self::Answer { headers, .. } = &mut self else { panic!("only an answer has headers") };
@@ -144,7 +137,7 @@ impl Reply {
         self
     }
 
-    /// Compresses a whole body. Panics where there is none.
+    /// Compresses a whole body. Panics if there is none.
     #[must_use]
     pub fn gzip(mut self) -> Self {
         let Self::Answer { body: Body::Whole(body), .. } = &mut self else { panic!("only a whole body is compressed") };
@@ -154,7 +147,7 @@ impl Reply {
         self.header("Content-Encoding", "gzip")
     }
 
-    /// Cuts a whole body into chunks of so many bytes. Panics where there is none.
+    /// Cuts a whole body into chunks of this size. Panics if there is none.
     #[must_use]
     pub fn in_chunks_of(mut self, length: usize) -> Self {
         let Self::Answer { body, .. } = &mut self else { panic!("only an answer has chunks") };
@@ -163,7 +156,7 @@ impl Reply {
         self
     }
 
-    /// Writes it all; answers whether the connection stays open. `pause` waits, and answers whether to go on.
+    /// Writes the response; returns whether the connection stays open. `pause` waits, and returns whether to continue.
     pub(super) fn write(
         self,
         stream: &mut impl Write,
@@ -181,7 +174,8 @@ impl Reply {
             }
             Self::Forever { start, piece, interval } => {
                 stream.write_all(&start)?;
-                // INVARIANT: each turn writes, which fails when the client has gone away or the upstream has stopped.
+                // INVARIANT: each iteration writes, which fails when the client has disconnected or the upstream has
+                // stopped.
                 loop {
                     stream.write_all(&piece)?;
                     if interval.is_some_and(|interval| !pause(interval)) {

@@ -14,7 +14,7 @@ fn get(upstream: &Upstream, path: &str) -> Answer {
     http::send(upstream.address(), "GET", path, &[], b"").unwrap()
 }
 
-/// Reads so many bytes of the answer and goes away.
+/// Reads this many bytes of the response and disconnects.
 fn peek(upstream: &Upstream, length: usize) -> String {
     let mut stream = TcpStream::connect(upstream.address()).unwrap();
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -67,7 +67,7 @@ fn a_dropped_upstream_ends_whatever_it_is_doing() {
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         upstream.wait_for(1);
         drop(upstream);
-        // The end may be a reset; that it comes is what counts.
+        // The end may be a reset; only that it comes matters.
         let end = client.read_to_end(&mut Vec::new());
         assert!(end.is_ok() || end.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionReset));
     }

@@ -1,5 +1,5 @@
-//! A service behind OAuth2: a token endpoint whose refresh tokens are good for one use, and a resource that only the
-//! newest access token opens.
+//! A service behind OAuth2: a token endpoint whose refresh tokens can be used once, and a resource that accepts only
+//! the newest access token.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -12,18 +12,17 @@ use super::{Received, Reply, Upstream};
 /// The client that the token endpoint knows.
 pub const CLIENT_ID: &str = "client-of-the-tests";
 
-/// Its secret.
 pub const CLIENT_SECRET: &str = "secret-of-the-client-of-the-tests";
 
-/// A token endpoint at `/oauth/token` and a resource at every other path. It starts with one good token of each kind.
+/// A token endpoint at `/oauth/token` and a resource at every other path. It starts with one valid token of each kind.
 pub struct TokenServer {
     upstream: Upstream,
     tokens: Arc<Mutex<Tokens>>,
 }
 
 impl TokenServer {
-    /// Starts one. The endpoint answers to `refresh_token`, where the client may stay unnamed but not be wrong, and to
-    /// `client_credentials`; the client names itself by basic authentication or in the form.
+    /// The endpoint accepts `refresh_token`, where the client may be unnamed but not wrong, and `client_credentials`;
+    /// the client authenticates by basic authentication or in the form.
     pub fn start() -> Self {
         let tokens =
             Arc::new(Mutex::new(Tokens { access: 1, is_stale: false, refresh: 1, exchanges: 0, lifetime: 3600 }));
@@ -37,7 +36,7 @@ impl TokenServer {
         Self { upstream, tokens }
     }
 
-    /// The service, to ask what it received, or to hold its answers back.
+    /// The service, to inspect its requests, or to hold its responses back.
     pub fn upstream(&self) -> &Upstream {
         &self.upstream
     }
@@ -47,17 +46,17 @@ impl TokenServer {
         format!("{}/oauth/token", self.upstream.url())
     }
 
-    /// The access token that opens the resource, unless it was made stale.
+    /// The access token that the resource accepts, unless it was made stale.
     pub fn access_token(&self) -> String {
         access_token(self.lock().access)
     }
 
-    /// The refresh token that the endpoint takes next.
+    /// The refresh token that the endpoint accepts next.
     pub fn refresh_token(&self) -> String {
         refresh_token(self.lock().refresh)
     }
 
-    /// How often a token was given out; refused requests do not count.
+    /// The number of issued tokens; refused requests do not count.
     pub fn exchanges(&self) -> usize {
         self.lock().exchanges
     }

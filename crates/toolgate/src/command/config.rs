@@ -1,4 +1,4 @@
-//! `toolgate config`: what is configured, and what can be.
+//! `toolgate config`: checks the configuration, or prints an example.
 
 use serde_json::{Value, json};
 use toolgate_cli::environment::Environment;
@@ -51,7 +51,7 @@ fn check(loaded: Loaded, environment: &Environment) -> Result<Report, Failure> {
     Ok(Report::new(value, text))
 }
 
-/// As it would stand in the file, but for the marks around a text.
+/// As in the file, but without quotes.
 fn written(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

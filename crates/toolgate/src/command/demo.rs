@@ -1,5 +1,5 @@
-//! `toolgate demo`: the product in one minute. A real gate on a temporary store, a small payments service, and a tour of
-//! what the gate allows, refuses and writes down. Whichever way it ends, nothing stays behind.
+//! `toolgate demo`: a tour with a real gate on a temporary ledger and a small payments service. However it ends, nothing is
+//! left behind.
 
 use toolgate_cli::{Demo, Failure, stop_signals};
 
@@ -13,7 +13,6 @@ mod narration;
 mod payments;
 mod tour;
 
-/// Starts both, walks, and ends both.
 pub(super) async fn demo(command: Demo) -> Result<(), Failure> {
     let mut stop = stop_signals()?;
     let payments = Payments::start().await?;
@@ -41,5 +40,5 @@ async fn run_tour(keep: bool, gate: &DemoGate, payments: &Payments) -> Result<()
 }
 
 fn cut_off() -> Failure {
-    Failure::Said("the demo was cut off; nothing of it is left".to_owned())
+    Failure::Said("the demo was interrupted; nothing is left behind".to_owned())
 }

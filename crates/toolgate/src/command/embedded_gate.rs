@@ -1,5 +1,5 @@
-//! The gate that `toolgate host` runs itself where it is given none: in this process, on the embedded ledger, reached over
-//! loopback on a port that the system chooses, with the tools of the workspace.
+//! The gate of `toolgate host` without a URL: in this process, on the embedded ledger, on a loopback port that the system
+//! chooses, with the workspace tools.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -23,17 +23,16 @@ use crate::composition::{self, StartError, Started};
 use crate::configuration::{Configuration, Flags, Loaded, Store, WorkspaceSettings, keys};
 use crate::logging;
 
-/// The agent that tools are called for.
+/// The agent of the calls.
 const AGENT: &str = "host-agent";
-/// The user who calls them for it, and answers.
+/// The user who calls tools for the agent, and decides its approvals.
 const USER: &str = "toolgate-host";
 
-/// Starts it.
 pub(super) async fn start(options: EmbeddedGateOptions) -> Result<EmbeddedGate, Failure> {
     let configuration = configuration(options)?;
     let (started, bootstrap) = composition::start(&configuration).await?;
     if matches!(bootstrap, Bootstrap::Generated(_)) {
-        tracing::info!("the ledger is new; `toolgate recover` makes an administrator's token for it");
+        tracing::info!("the ledger is new; create a token for the administrator with `toolgate recover`");
     }
     let url = format!("http://{}", started.address());
     let administrator = started.gate().maintenance.recover_administrator().await.map_err(StartError::from)?;
@@ -41,7 +40,7 @@ pub(super) async fn start(options: EmbeddedGateOptions) -> Result<EmbeddedGate, 
     let (running, stopped) = oneshot::channel();
     let serving = tokio::spawn(serve(started, stopped));
     let key = make_principals(&url, &administrator).await;
-    // Made for these few requests, and known to nobody else.
+    // Only for these requests.
     let source = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let caller = gate.authenticator.identify(Some(administrator.expose()), source, Freshness::Newest).await;
     let caller = caller.map_err(StartError::from)?;
@@ -50,14 +49,14 @@ pub(super) async fn start(options: EmbeddedGateOptions) -> Result<EmbeddedGate, 
 }
 
 async fn serve(started: Started, stopped: oneshot::Receiver<()>) {
-    // Nothing is ever sent: it ends when the other side is dropped.
+    // Completes when the sender is dropped.
     let stop = async {
         let _ = stopped.await;
     };
     started.serve(&WorkerRuntimes::here(), stop).await;
 }
 
-/// The configuration of `serve`, with what a host needs in it.
+/// The configuration of `serve`, adapted to a host.
 fn configuration(options: EmbeddedGateOptions) -> Result<Configuration, Failure> {
     let data = options.data.map(|data| (keys::DATA.path, data));
     let flags = Flags { values: data.into_iter().collect(), file: options.config };
@@ -67,15 +66,15 @@ fn configuration(options: EmbeddedGateOptions) -> Result<Configuration, Failure>
         tracing::warn!("{warning}");
     }
     if matches!(configuration.store, Store::Postgres { .. }) {
-        let sentence = "toolgate host runs a gate of its own only on the embedded ledger; start `toolgate serve` and pass \
-                        its --url";
+        let sentence = "toolgate host can run its own gate only on the embedded ledger; start `toolgate serve` and pass \
+                        --url";
         return Err(Failure::Usage(sentence.to_owned()));
     }
     configuration.network.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     configuration.network.tls = None;
     configuration.network.unix_socket = None;
     configuration.network.proxy_protocol = false;
-    // It serves one client, which is this process.
+    // The only client is this process.
     configuration.rate_limit = None;
     let root = options.root;
     let tenants = BTreeSet::from([TenantId::default_tenant()]);
@@ -97,8 +96,8 @@ fn configuration(options: EmbeddedGateOptions) -> Result<Configuration, Failure>
     Ok(configuration)
 }
 
-/// Makes the agent and the user, once; answers a key of the user. Keys of earlier processes end: none of them lives, or
-/// it would hold the ledger.
+/// Creates the agent and the user if they do not exist, and returns a new key of the user. Keys of earlier processes are
+/// revoked: these have ended, because this process has the ledger.
 async fn make_principals(url: &str, administrator: &ApiKey) -> Result<Secret, Failure> {
     let client = Client::new(url, &Secret::new(administrator.expose().to_owned()))?;
     let agent = AgentRequest {
@@ -124,7 +123,7 @@ async fn make_principals(url: &str, administrator: &ApiKey) -> Result<Secret, Fa
     Ok(Secret::new(new.key.map(|key| key.expose().to_owned()).unwrap_or_default()))
 }
 
-/// Makes a principal, unless it is there already.
+/// Creates a principal, unless it exists.
 async fn make(client: &Client, principal: AgentRequest) -> Result<(), Failure> {
     match client.to::<CreateAgent>().body(&principal).send().await {
         Err(ClientError::Refused { body, .. }) if body.code() == "ALREADY_EXISTS" => Ok(()),

@@ -9,10 +9,10 @@ use toolgate_server::WorkerRuntimes;
 use crate::configuration::{Flags, Loaded, keys};
 use crate::{composition, logging};
 
-/// How long threads that wait for the disk or for another process may still take when all else has ended.
+/// The timeout for blocked threads at the end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves until it is asked to end.
+/// Runs until the gate is stopped.
 pub(super) fn serve(command: Serve) -> Result<(), Failure> {
     let Loaded { mut configuration, warnings, .. } = load(command.flags)?;
     configuration.accept_lost_master_key = command.accept_lost_master_key;
@@ -21,13 +21,13 @@ pub(super) fn serve(command: Serve) -> Result<(), Failure> {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    let failed = |error| Failure::io("the runtime cannot be started", error);
-    // For background tasks; calls have their worker runtimes.
+    let failed = |error| Failure::io("could not start the async runtime", error);
+    // For background tasks; connections have worker runtimes.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(failed)?;
     let workers = WorkerRuntimes::start(SHUTDOWN_TIMEOUT).map_err(failed)?;
     let outcome = runtime.block_on(composition::run(configuration, &workers));
-    // Whatever is left now was given up on by the drain: it must not hold the end up.
+    // The drain gave up on what is left: it must not delay the end.
     workers.end();
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     Ok(outcome?)

@@ -14,7 +14,6 @@ use crate::configuration::NetworkSettings;
 
 /// Endpoints that are open.
 pub struct Endpoints {
-    /// All of them.
     pub all: Vec<Endpoint>,
     /// The address that was bound.
     pub address: SocketAddr,
@@ -29,7 +28,7 @@ pub struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // What cannot be removed is replaced by the next start.
+        // A file that cannot be removed is replaced at the next start.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -56,11 +55,11 @@ pub async fn open(settings: &NetworkSettings) -> Result<Endpoints, StartError> {
 async fn bind_socket(path: &Path) -> std::io::Result<UnixListener> {
     match std::fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
-            return Err(std::io::Error::other("there is something else at this path"));
+            return Err(std::io::Error::other("the path exists and is not a socket"));
         }
-        // Left behind by a gate that was killed, unless somebody answers there.
+        // Left by a gate that was killed, unless a process listens there.
         Ok(_) if UnixStream::connect(path).await.is_ok() => {
-            return Err(std::io::Error::other("another program listens there"));
+            return Err(std::io::Error::other("another program listens on it"));
         }
         _ => {}
     }
@@ -87,12 +86,12 @@ mod tests {
         let first = bind_socket(&path).await.unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let error = bind_socket(&path).await.unwrap_err().to_string();
-        assert_eq!(error, "another program listens there");
+        assert_eq!(error, "another program listens on it");
         drop(first);
         bind_socket(&path).await.unwrap();
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "data").unwrap();
-        assert_eq!(bind_socket(&path).await.unwrap_err().to_string(), "there is something else at this path");
+        assert_eq!(bind_socket(&path).await.unwrap_err().to_string(), "the path exists and is not a socket");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

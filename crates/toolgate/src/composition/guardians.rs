@@ -1,5 +1,5 @@
-//! The gate's guardians from their parts: the policy engine, the guardians of others with their links, and who is told
-//! when one of them fails.
+//! Assembles the gate's guardians: the policy engine, the external guardians with their links, and the metrics of their
+//! failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,6 @@ use toolgate_server::operations::metrics::Metrics;
 use super::{StartError, guarded_client};
 use crate::configuration::{Configuration, GuardianAuthentication, GuardianEntry};
 
-/// Puts them together.
 pub(super) fn open(
     configuration: &Configuration,
     policies: Arc<dyn Policies>,
@@ -39,7 +38,7 @@ fn guardian(configuration: &Configuration, entry: &GuardianEntry) -> Result<Remo
         GuardianAuthentication::None => LinkAuthentication::None,
         GuardianAuthentication::Bearer(token) => LinkAuthentication::Bearer(copy(token)),
         GuardianAuthentication::Header { name, value } => LinkAuthentication::Header {
-            name: HeaderName::try_from(name).map_err(|_| refused("`header` is no name of a header".to_owned()))?,
+            name: HeaderName::try_from(name).map_err(|_| refused("`header` is not a valid header name".to_owned()))?,
             value: copy(value),
         },
     };

@@ -1,4 +1,4 @@
-//! Whether the ledger is the newest one: a start compares it with the heads that were kept apart from it.
+//! Checks at start that the ledger is the newest one: compares it with the heads that are stored apart from it.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ use crate::audit_key::real;
 use crate::configuration::{Configuration, Store};
 use crate::heads_file::{HeadsFileError, HeadsFiles, HeadsKeeper, Kept};
 
-/// How many tenants an error names.
+/// The maximum number of tenants in an error.
 const NAMED: usize = 3;
 
-/// What is known of the ledger from before.
+/// The heads from earlier starts.
 pub struct Known {
     files: HeadsFiles,
     place: String,
-    /// The heads of this ledger, and of any other that was in its place, each with its file.
+    /// The heads of this ledger, and of any other at its place, each with its file.
     heads: Vec<(PathBuf, Vec<LogHead>)>,
     /// Files that cannot be used, which the operator accepts.
     unusable: Vec<PathBuf>,
@@ -33,7 +33,7 @@ pub struct Rollback {
     files: Vec<PathBuf>,
 }
 
-/// Refuses an embedded ledger that is gone, before anything is made in its place.
+/// Refuses a missing embedded ledger, before a new one is created in its place.
 pub fn require_ledger(configuration: &Configuration) -> Result<(), StartError> {
     let Some(ledger) = configuration.data().map(|data| data.join(LEDGER_FILE)) else { return Ok(()) };
     if configuration.accept_ledger_rollback || !is_missing(&ledger) {
@@ -55,7 +55,7 @@ pub fn any_file(configuration: &Configuration) -> Result<Option<PathBuf>, StartE
 }
 
 impl Known {
-    /// What the files tell about this ledger. One that cannot be read may be about it where the ledger has no id yet.
+    /// The contents of the files about this ledger. If the ledger has no id yet, an unreadable file may be about it.
     pub async fn of(
         configuration: &Configuration,
         ledger: &dyn LedgerState,
@@ -83,13 +83,13 @@ impl Known {
         }
         if heads.is_empty() && unusable.is_empty() {
             let directory = configuration.heads_directory.display();
-            tracing::info!(%directory, "no signed heads of this ledger are known yet; they are kept from now on");
+            tracing::info!(%directory, "no signed heads of this ledger are known yet; they are stored from now on");
         }
         Ok(Self { files, place, heads, unusable })
     }
 
-    /// Compares the ledger with what is known, before anything is written to it. Answers what is to be recorded where it
-    /// went back and the operator accepts that.
+    /// Compares the ledger with the known heads, before anything is written to it. Returns what to record if it was
+    /// rolled back and the operator accepts that.
     pub async fn compare(&self, configuration: &Configuration, gate: &Gate) -> Result<Option<Rollback>, StartError> {
         let mut rollback = Rollback { log_rollbacks: Vec::new(), files: self.unusable.clone() };
         for (path, heads) in &self.heads {
@@ -101,21 +101,22 @@ impl Known {
             if !configuration.accept_ledger_rollback {
                 return Err(StartError::LedgerRolledBack { heads: path.display().to_string(), details });
             }
-            tracing::warn!(details, "the ledger went back, and the operator accepts it");
+            tracing::warn!(details, "the ledger was rolled back, and the operator accepts it");
             rollback.log_rollbacks.extend(log_rollbacks);
             rollback.files.push(path.clone());
         }
         Ok((!rollback.files.is_empty()).then_some(rollback))
     }
 
-    /// Keeps the heads of this ledger from now on.
+    /// Stores the heads of this ledger from now on.
     pub async fn keeper(&self, gate: &Gate) -> Result<HeadsKeeper, StartError> {
         Ok(HeadsKeeper::new(&self.files, &gate.maintenance.ledger_id().await?, &self.place))
     }
 }
 
 impl Rollback {
-    /// Records it, and keeps the heads of this ledger at once: what was accepted stays so, even if the process ends now.
+    /// Records the rollback, and stores the heads of this ledger at once: the acceptance stays, even if the process
+    /// stops now.
     pub async fn accept(self, gate: &Gate, keeper: &HeadsKeeper) -> Result<(), StartError> {
         gate.maintenance.accept_rollback(self.log_rollbacks).await?;
         gate.audit.integrate().await?;
@@ -144,7 +145,7 @@ fn unless_refused(configuration: &Configuration, error: HeadsFileError) -> Resul
     if !configuration.accept_ledger_rollback {
         return Err(error.into());
     }
-    tracing::warn!(%error, "the heads file is made anew, as the operator asked");
+    tracing::warn!(%error, "recreating the heads file, as the operator requested");
     Ok(())
 }
 
@@ -156,7 +157,7 @@ fn named(log_rollbacks: &[LogRollback]) -> String {
     names.join(", ")
 }
 
-/// Whether there is certainly nothing: whatever else is wrong with a path is found when it is opened.
+/// Whether the path certainly does not exist: any other problem is found when it is opened.
 pub fn is_missing(path: &Path) -> bool {
     path.try_exists().is_ok_and(|exists| !exists)
 }

@@ -1,5 +1,5 @@
-//! The keys of a ledger. Those that it was begun with must be there: a lost one is never replaced by a new one, under which
-//! nothing that is sealed opens and nothing that is signed goes on.
+//! The keys of a ledger. Those that it was started with must exist: a lost key is never replaced by a new one, which
+//! could unseal nothing and could not continue the log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::history::{self, is_missing};
 use crate::audit_key;
 use crate::configuration::{Configuration, KeySource};
 
-/// The provider of the master key. Makes the file where there is none and nothing is sealed yet.
+/// The provider of the master key. Creates the file if there is none and nothing is sealed yet.
 pub async fn open_provider(
     configuration: &Configuration,
     sealed_under: &dyn MasterKeys,
@@ -40,7 +40,7 @@ async fn refuse_lost(path: &Path, sealed_under: &dyn MasterKeys) -> Result<(), S
     Err(StartError::MasterKeyLost { path: path.display().to_string(), keys: keys.join(", ") })
 }
 
-/// The key that signs the log. Makes the file where there is none and nothing is signed yet.
+/// The key that signs the log. Creates the file if there is none and nothing is signed yet.
 pub async fn open_audit_key(configuration: &Configuration, ledger: &dyn LedgerState) -> Result<SigningKey, StartError> {
     let path = &configuration.audit_key_file;
     let begun_with = ledger.setting(AUDIT_KEY_SETTING).await?;

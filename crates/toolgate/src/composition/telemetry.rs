@@ -11,7 +11,7 @@ use super::StartError;
 use crate::configuration::Configuration;
 use crate::telemetry::{Exporter, SpanQueue};
 
-/// What exports traces and metrics, with the queue of the traces.
+/// The exporter of traces and metrics, with the queue of the traces.
 pub(super) fn open(
     configuration: &Configuration,
     metrics: &Arc<Metrics>,

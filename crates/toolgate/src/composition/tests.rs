@@ -1,5 +1,5 @@
-//! The whole gate in one process, on both ledgers, with a clock and a service that do what a test says: what happens
-//! between two steps of one call or one answer.
+//! The whole gate in one process, on both ledgers, with a scripted clock and service: what happens between two steps of
+//! one call or one response.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ use toolgate_vault::{FileProvider, VaultSealer};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A service whose token endpoint takes each refresh token once.
+/// A service whose token endpoint accepts each refresh token once.
 struct Rotating {
     clock: TestClock,
     /// How long the exchange takes.

@@ -10,10 +10,11 @@ pub fn example() -> String {
     let mut text = String::new();
     comment(
         &mut text,
-        "The configuration of Toolgate, with every key there is. A line without its mark of comment takes effect. \
-         A flag of `toolgate serve` counts before a variable, a variable before this file, this file before the default. \
-         Relative paths start where the gate is started. \
-         A duration may also be written with its unit, and its key without: idle_timeout = \"2m\" for idle_timeout_seconds = 120. `toolgate config check` shows what holds and where it comes from.",
+        "The configuration of Toolgate, with every key. Uncomment a line to set it. A flag of `toolgate serve` takes \
+        precedence over a variable, a variable over this file, this file over the default. Relative paths are \
+        relative to the working directory of the gate. A duration may also be written with its unit, under a key \
+        without the unit: idle_timeout = \"2m\" for idle_timeout_seconds = 120. `toolgate config check` shows the \
+        effective values and where they come from.",
     );
     let mut section = "";
     for key in KEYS {

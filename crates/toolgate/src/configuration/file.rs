@@ -10,11 +10,9 @@ use toolgate_cli::durations::ADVICE;
 use super::keys::KEYS;
 use super::value::Value;
 
-/// What the file says about one key.
+/// The value of a key in the file.
 pub struct Given {
-    /// What.
     pub value: Value,
-    /// On which line.
     pub line: usize,
 }
 
@@ -23,11 +21,11 @@ pub struct Given {
 pub struct Fault {
     /// On which line, counted from one.
     pub line: usize,
-    /// What, and what to do.
+    /// What is wrong, and what to do.
     pub message: String,
 }
 
-/// Reads the file; answers everything that is wrong with it, not only the first thing.
+/// Parses the file; returns all problems, not only the first one.
 pub fn read(text: &str) -> Result<BTreeMap<&'static str, Given>, Vec<Fault>> {
     let line_of = |offset: usize| text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
     let document = DeTable::parse(text).map_err(|error| {
@@ -50,7 +48,7 @@ pub fn read(text: &str) -> Result<BTreeMap<&'static str, Given>, Vec<Fault>> {
         };
         let message = match read.map(|value| given.insert(key.path, Given { value, line })) {
             Some(None) => continue,
-            Some(Some(_)) => format!("`{path}` is given twice, with and without its unit; leave one of them out"),
+            Some(Some(_)) => format!("`{path}` is set twice, with and without its unit; remove one of them"),
             None if named.is_some() => format!("`{path}` must be {}", key.expected()),
             None => {
                 format!("`{path}` must be {} in quotes, which is for `{}` {}", ADVICE, key.path, key.kind.expected())
@@ -69,7 +67,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     scored.filter(|(score, _)| *score >= ALIKE).max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, name)| name)
 }
 
-/// Every path of the document, with its value. A table that holds nothing is a leaf only if it is none of ours.
+/// Every path of the document, with its value. An empty table is a leaf only if it is not one of ours.
 fn leaves<'a, 'i>(document: &'a DeTable<'i>) -> Vec<(String, &'a Spanned<DeValue<'i>>)> {
     let mut found = Vec::new();
     let members = |prefix: &str, table: &'a DeTable<'i>| -> Vec<(String, &'a Spanned<DeValue<'i>>)> {
@@ -186,7 +184,7 @@ mod tests {
             ("[server]\nidle_timeout = \"75\"\n", "as 90s"),
             ("[server]\nidle_timeout = \"2d\"\n", "from 1 to 86400"),
             ("[grants]\ndefault_lifetime = \"8h\"\n", "from 1 to 36500"),
-            ("[server]\nidle_timeout = \"1m\"\nidle_timeout_seconds = 60\n", "given twice"),
+            ("[server]\nidle_timeout = \"1m\"\nidle_timeout_seconds = 60\n", "set twice"),
             ("[server]\nmax_connections = \"2m\"\n", "must be a whole number from 1 to 1000000"),
         ] {
             let found = faults(text);

@@ -1,5 +1,5 @@
-//! The file of guardians: whom the gate asks about calls, and what is agreed with the runtimes that ask the gate. TOML, in
-//! which nothing is ignored. Secrets stand in files of their own.
+//! The guardians file: the external guardians that the gate consults, and the settings of the runtimes that send hook
+//! requests. TOML; nothing unknown is ignored. Secrets are in separate files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,45 +23,39 @@ use url::Url;
 
 use super::ConfigurationError;
 
-/// The longest that a guardian may have for an answer.
+/// The maximum timeout of a guardian.
 const MAX_TIMEOUT: u64 = 60_000;
 
-/// What the file says.
 #[derive(Default)]
 pub struct GuardianSettings {
-    /// Whom the gate asks.
+    /// The external guardians.
     pub guardians: Vec<GuardianEntry>,
-    /// What is agreed with those who ask the gate.
+    /// The settings of runtimes that send hook requests.
     pub hooks: HookSettings,
     /// The file itself, and those that it names for secrets.
     pub files: Vec<PathBuf>,
 }
 
-/// A guardian of somebody else.
+/// An external guardian.
 pub struct GuardianEntry {
-    /// Where it is.
     pub url: Url,
-    /// How it is asked.
     pub settings: RemoteSettings,
-    /// How the gate shows it who it is.
+    /// How the gate authenticates to it.
     pub authentication: GuardianAuthentication,
-    /// The most that is read of its answers.
+    /// The maximum size of its responses.
     pub max_answer_bytes: usize,
-    /// Whom alone its certificate may come from, in PEM.
+    /// The only CAs of its certificate, in PEM.
     pub ca_certificate: Option<String>,
 }
 
-/// How the gate shows a guardian who it is.
+/// How the gate authenticates to a guardian.
 pub enum GuardianAuthentication {
-    /// Not at all.
     None,
     /// By a bearer token.
     Bearer(Secret),
     /// By a header of the guardian's own.
     Header {
-        /// Its name.
         name: String,
-        /// Its value.
         value: Secret,
     },
 }
@@ -155,7 +149,6 @@ struct Caller {
     wait_seconds: Option<u64>,
 }
 
-/// Reads the file.
 pub(super) fn read(path: &Path) -> Result<GuardianSettings, ConfigurationError> {
     let place = path.display();
     let at = |problem: String| ConfigurationError::one(format!("{place}: {problem}"));
@@ -171,7 +164,7 @@ pub(super) fn read(path: &Path) -> Result<GuardianSettings, ConfigurationError> 
 }
 
 fn parse(text: &str, base: &Path) -> Result<GuardianSettings, Vec<String>> {
-    // What TOML says of a wrong value would show it, and it may be a secret that stands in the wrong place.
+    // TOML's error would quote a wrong value, which may be a misplaced secret.
     let file: File = toml::from_str(text).map_err(|error| {
         let line =
             error.span().map_or(1, |span| text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1);
@@ -184,7 +177,7 @@ fn parse(text: &str, base: &Path) -> Result<GuardianSettings, Vec<String>> {
     let mut names = BTreeSet::new();
     for guardian in &file.guardian {
         if !names.insert(guardian.name.clone()) {
-            problems.push(format!("guardian `{}` is there twice", guardian.name));
+            problems.push(format!("guardian `{}` appears twice", guardian.name));
         }
         match entry(guardian, base) {
             Ok(entry) => guardians.push(entry),
@@ -203,7 +196,7 @@ fn parse(text: &str, base: &Path) -> Result<GuardianSettings, Vec<String>> {
         match read.and_then(|caller| Ok((caller, profile(terms, &default)?))) {
             Ok((caller, profile)) => {
                 if callers.insert(caller, profile).is_some() {
-                    problems.push(format!("caller `{id}` is there twice"));
+                    problems.push(format!("caller `{id}` appears twice"));
                 }
             }
             Err(problem) => problems.push(format!("caller `{id}`: {problem}")),
@@ -240,11 +233,11 @@ fn profile(terms: Terms, usual: &HookProfile) -> Result<HookProfile, String> {
 fn entry(given: &Guardian, base: &Path) -> Result<GuardianEntry, String> {
     check_identifier(&given.name).map_err(|error| format!("`name` {error}"))?;
     if ["policy", "gate"].contains(&given.name.as_str()) {
-        return Err("this name is the gate's own in the record; choose another".to_owned());
+        return Err("this name is reserved for the gate; choose another".to_owned());
     }
-    let url = Url::parse(&given.url).map_err(|_| "`url` is no address")?;
+    let url = Url::parse(&given.url).map_err(|_| "`url` is not a valid URL")?;
     if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() || url.password().is_some() {
-        return Err("`url` must be http or https, without a user in it".to_owned());
+        return Err("`url` must be http or https, without a user name".to_owned());
     }
     let dialects: Vec<_> = toolgate_dialect::of_guardians().map(|dialect| (dialect.as_str(), dialect)).collect();
     let dialect = word(given.dialect.as_deref(), "dialect", &dialects)?.unwrap_or(Dialect::Aos);
@@ -417,7 +410,7 @@ mod tests {
             assert!(found.iter().any(|problem| problem.contains(expected)), "{line}: {found:?}");
         }
         assert!(problems(&format!("{SECURITY}{SECURITY}"))[0].contains("twice"));
-        assert!(problems("[[guardian]]\nname = \"policy\"\nurl = \"https://a.example/\"\n")[0].contains("gate's own"));
+        assert!(problems("[[guardian]]\nname = \"policy\"\nurl = \"https://a.example/\"\n")[0].contains("reserved"));
         assert!(problems("[hooks]\nask = \"maybe\"\n")[0].contains("`ask` must be one of hold, deny"));
     }
 

@@ -1,4 +1,4 @@
-//! Where the gate listens, how it speaks there, and what clients may take.
+//! The listeners and the limits of clients.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,25 +13,22 @@ use super::resolve::Resolved;
 
 /// How clients reach the gate.
 pub struct NetworkSettings {
-    /// Where to listen.
     pub listen: SocketAddr,
-    /// The socket file, where there is one.
     pub unix_socket: Option<PathBuf>,
     /// TLS, or plain HTTP.
     pub tls: Option<TlsSettings>,
-    /// Who is believed about the addresses of clients.
+    /// The proxies that are trusted for client addresses.
     pub proxies: TrustedProxies,
     /// Whether connections begin with a header of the PROXY protocol.
     pub proxy_protocol: bool,
-    /// What clients may take.
     pub limits: Limits,
-    /// How many requests of one key may be in flight.
+    /// The maximum number of requests of one key in flight.
     pub requests_of_key: usize,
-    /// How much memory the bodies of all requests may take, in bytes.
+    /// The maximum memory for the bodies of all requests, in bytes.
     pub body_memory: usize,
-    /// How much of it those of one key.
+    /// The share of one key in it.
     pub body_memory_of_key: usize,
-    /// How long to go on serving after the request to stop.
+    /// How long to keep serving after a request to stop.
     pub lame_duck: Duration,
 }
 
@@ -40,7 +37,7 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<NetworkSettings, Configura
     let tls = tls(resolved)?;
     if tls.is_none() && !listen.ip().is_loopback() && !resolved.switch(&keys::ALLOW_PLAIN_HTTP) {
         return Err(ConfigurationError::one(format!(
-            "server.listen is {listen}, where keys would travel in the clear: set server.tls.certificate and \
+            "server.listen is {listen}, where keys would travel in clear text: set server.tls.certificate and \
              server.tls.key, or server.allow_plain_http = true behind a proxy that terminates TLS"
         )));
     }
@@ -54,7 +51,7 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<NetworkSettings, Configura
     let proxy_protocol = resolved.switch(&keys::PROXY_PROTOCOL);
     if proxy_protocol && proxies.networks.is_empty() {
         return Err(ConfigurationError::one(
-            "server.proxy_protocol is on and nobody is trusted to speak it: set server.trusted_proxies",
+            "server.proxy_protocol is on, but no proxy is trusted: set server.trusted_proxies",
         ));
     }
     let limits = Limits {
@@ -69,7 +66,8 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<NetworkSettings, Configura
     let body_memory_of_key = mebibytes(resolved.count(&keys::BODY_MEMORY_PER_KEY)?);
     if body_memory_of_key > body_memory {
         return Err(ConfigurationError::one(
-            "server.body_memory_per_key_mebibytes is more than server.body_memory_mebibytes; a key may hold at most all of it",
+            "server.body_memory_per_key_mebibytes is more than server.body_memory_mebibytes; lower it to at most that \
+            value",
         ));
     }
     Ok(NetworkSettings {
@@ -93,7 +91,7 @@ fn tls(resolved: &mut Resolved) -> Result<Option<TlsSettings>, ConfigurationErro
     let clients = file(&keys::TLS_CLIENT_CA).map(|ca| ClientCertificates { ca, required });
     if required && clients.is_none() {
         return Err(ConfigurationError::one(
-            "server.tls.client_certificates is \"required\" and no CA is given: set server.tls.client_ca",
+            "server.tls.client_certificates is \"required\", but no CA is set: set server.tls.client_ca",
         ));
     }
     match (file(&keys::TLS_CERTIFICATE), file(&keys::TLS_KEY)) {
@@ -102,7 +100,7 @@ fn tls(resolved: &mut Resolved) -> Result<Option<TlsSettings>, ConfigurationErro
             "server.tls.client_ca needs TLS: set server.tls.certificate and server.tls.key",
         )),
         (None, None) => Ok(None),
-        // Half of it would leave its owner believing that there is TLS.
-        _ => Err(ConfigurationError::one("server.tls needs both certificate and key; give both, or leave both out")),
+        // Half of it would leave the operator believing that there is TLS.
+        _ => Err(ConfigurationError::one("server.tls needs both certificate and key; set both, or neither")),
     }
 }

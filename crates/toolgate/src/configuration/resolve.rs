@@ -17,7 +17,7 @@ use super::keys::{self, Fallback, KEYS, Key};
 use super::value::{MASK, Value};
 use super::{ConfigurationError, Described, FILE_NAME, Flags, Origin, missing};
 
-/// Every key with its value, if it has one, and where that comes from.
+/// Every key with its value, if it has one, and its origin.
 pub(super) struct Resolved {
     values: BTreeMap<&'static str, (Option<Value>, Origin)>,
     file: Option<PathBuf>,
@@ -149,7 +149,7 @@ impl Resolved {
     }
 }
 
-/// What a flag or a variable says.
+/// The value of a flag or a variable.
 fn explicit(
     key: &'static Key,
     flags: &Flags,

@@ -1,4 +1,4 @@
-//! The export of traces and metrics: where to, how many, and the token that is never in the file.
+//! The export of traces and metrics: the collector, the sampling, and the token, which is never in the file.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub struct TelemetrySettings {
     pub token: Option<Secret>,
     /// Which calls are exported as traces.
     pub traces: SampleRatio,
-    /// How often metrics are exported; `None` for never.
+    /// `None` disables the export.
     pub metrics_interval: Option<Duration>,
 }
 

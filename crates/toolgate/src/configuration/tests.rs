@@ -191,10 +191,10 @@ fn a_rate_limit_is_whole_or_not_there() {
     assert_eq!(limit.burst(), 10);
     for part in ["TOOLGATE_RATE_LIMIT_REQUESTS", "TOOLGATE_RATE_LIMIT_PER_SECONDS", "TOOLGATE_RATE_LIMIT_BURST"] {
         let text = Scene::new().variable(part, "1").refused();
-        assert!(text.contains("give both"), "{text}");
+        assert!(text.contains("set both"), "{text}");
     }
     let text = Scene::new().file("[server.rate_limit]\nrequests = 1\nper_seconds = 2678400\nburst = 100\n").refused();
-    assert!(text.contains("server.rate_limit: a used up burst would take more than a year"), "{text}");
+    assert!(text.contains("server.rate_limit: refilling the burst would take more than a year"), "{text}");
 }
 
 #[test]

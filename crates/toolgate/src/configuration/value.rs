@@ -1,4 +1,4 @@
-//! What a key can hold: read from TOML or from plain text, and shown again with secrets masked.
+//! The values of keys: parsed from TOML or from plain text, and shown with secrets masked.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,41 +11,35 @@ use toolgate_model::secret::Secret;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use url::Url;
 
-/// What a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// An IP address and a port.
     Address,
     /// One of some words.
     Choice(&'static [&'static str]),
-    /// Where a PostgreSQL database is; it may hold a password.
+    /// The URL of a PostgreSQL database; it may contain a password.
     DatabaseUrl,
-    /// Where messages are sent; what is behind its host may be as good as a password.
+    /// The URL for messages; its path may be as sensitive as a password.
     HookUrl,
-    /// A whole number.
     Integer {
-        /// From.
         least: u64,
-        /// To.
         most: u64,
     },
     /// A level, or levels by part.
     LogLevel,
-    /// CIDRs.
     Networks,
+    /// Origins of web pages.
+    Origins,
     /// A file or a directory.
     Path,
     /// Where people reach this gate.
     PublicUrl,
-    /// On or off.
     Switch,
-    /// Tenants.
     Tenants,
     /// A program and its arguments.
     Words,
 }
 
-/// What a key holds.
 pub enum Value {
     /// For [`Kind::Address`].
     Address(SocketAddr),
@@ -61,12 +55,12 @@ pub enum Value {
     Switch(bool),
     /// For [`Kind::Choice`], [`Kind::LogLevel`] and, without the slash at its end, [`Kind::PublicUrl`].
     Text(String),
-    /// For [`Kind::Words`], [`Kind::Networks`] and [`Kind::Tenants`].
+    /// For [`Kind::Words`], [`Kind::Networks`], [`Kind::Origins`] and [`Kind::Tenants`].
     Words(Vec<String>),
 }
 
 impl Kind {
-    /// What to write, for whoever wrote something else.
+    /// The expected form, for errors.
     pub fn expected(&self) -> String {
         match self {
             Self::Address => "an address and a port, as in \"127.0.0.1:7300\"".to_owned(),
@@ -74,8 +68,9 @@ impl Kind {
             Self::DatabaseUrl => "a URL, as in \"postgres://user@host:5432/name\"".to_owned(),
             Self::HookUrl => "an http or https URL without user name, as in \"https://hooks.example.com/a\"".to_owned(),
             Self::Integer { least, most } => format!("a whole number from {least} to {most}"),
-            Self::LogLevel => "error, warn, info, debug or trace, or levels by part".to_owned(),
+            Self::LogLevel => "error, warn, info, debug or trace, or levels by module".to_owned(),
             Self::Networks => "networks, as in [\"127.0.0.1/32\"]".to_owned(),
+            Self::Origins => "origins without a path, as in [\"https://chat.example.com\"]".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::PublicUrl => {
                 "an http or https URL without user name, query and fragment, as in \"https://gate.example.com\""
@@ -97,7 +92,9 @@ impl Kind {
                 _ => None,
             },
             Self::Words => self.words(text.split_whitespace().map(str::to_owned).collect()),
-            Self::Networks | Self::Tenants => self.words(text.split(',').map(|word| word.trim().to_owned()).collect()),
+            Self::Networks | Self::Origins | Self::Tenants => {
+                self.words(text.split(',').map(|word| word.trim().to_owned()).collect())
+            }
             Self::Address
             | Self::Choice(_)
             | Self::DatabaseUrl
@@ -116,7 +113,7 @@ impl Kind {
                 self.integer(u64::from_str_radix(number.as_str(), number.radix()).ok()?)
             }
             Self::Switch => value.as_bool().map(Value::Switch),
-            Self::Words | Self::Networks | Self::Tenants => {
+            Self::Words | Self::Networks | Self::Origins | Self::Tenants => {
                 let words = value.as_array()?.iter().map(|word| word.get_ref().as_str().map(str::to_owned));
                 self.words(words.collect::<Option<_>>()?)
             }
@@ -140,6 +137,7 @@ impl Kind {
     fn words(&self, words: Vec<String>) -> Option<Value> {
         let fits = match self {
             Self::Networks => words.iter().all(|word| word.parse::<IpNet>().is_ok()),
+            Self::Origins => words.iter().all(|word| is_origin(word)),
             Self::Tenants => words.iter().all(|word| TenantId::parse(word).is_ok()),
             _ => words.first().is_some_and(|program| !program.is_empty()),
         };
@@ -165,8 +163,13 @@ impl Kind {
     }
 }
 
+/// As browsers write it: nothing stands behind host and port.
+fn is_origin(text: &str) -> bool {
+    web_url(text).is_some_and(|url| url.origin().ascii_serialization() == text)
+}
+
 impl Value {
-    /// The value as JSON, with what is secret in it masked.
+    /// The value as JSON, with secrets masked.
     pub fn shown(&self) -> serde_json::Value {
         match self {
             Self::Address(address) => json!(address.to_string()),
@@ -181,7 +184,7 @@ impl Value {
     }
 }
 
-/// The filter itself takes a bare word that is no level as the name of a part, all of which is then logged.
+/// The filter itself accepts a bare word that is not a level as the name of a module, all of which is then logged.
 fn is_log_level(text: &str) -> bool {
     let level = |part: &str| part.rsplit_once('=').map_or(part, |(_, level)| level).parse::<LevelFilter>().is_ok();
     text.split(',').all(level) && text.parse::<Targets>().is_ok()
@@ -201,7 +204,7 @@ fn mask_hook(url: &Url) -> String {
     if is_bare { origin } else { format!("{origin}/{MASK}") }
 }
 
-/// What stands for a secret.
+/// Replaces a secret.
 pub const MASK: &str = "***";
 
 /// A URL without its password. A URL that is hard to read loses rather more than less.

@@ -12,16 +12,14 @@ use crate::webhooks::Details;
 
 /// The variable of the secret that the messages of the webhook are signed with.
 const WEBHOOK_SECRET: &str = "TOOLGATE_APPROVALS_WEBHOOK_SECRET";
-/// How long that is at least.
+/// The minimum length.
 const MIN_SECRET: usize = 24;
 
-/// Where approvals are told of.
 pub struct WebhookSettings {
-    /// The address.
     pub url: Url,
     /// The key of the signatures.
     pub key: Arc<SignatureKey>,
-    /// How much of a call is told.
+    /// How much of a call is sent.
     pub details: Details,
     /// Where people reach this gate.
     pub public_url: Option<String>,
@@ -31,6 +29,7 @@ pub struct WebhookSettings {
 pub(super) fn read(
     resolved: &mut Resolved,
     environment: &mut Environment,
+    public_url: Option<String>,
 ) -> Result<Option<WebhookSettings>, ConfigurationError> {
     let secret = take_secret(environment, WEBHOOK_SECRET)?;
     let (url, secret) = match (resolved.hook_url(&keys::APPROVALS_WEBHOOK_URL), secret) {
@@ -64,6 +63,5 @@ pub(super) fn read(
         "description" => Details::Description,
         _ => Details::None,
     };
-    let public_url = resolved.optional_text(&keys::PUBLIC_URL);
     Ok(Some(WebhookSettings { url, key: Arc::new(key), details, public_url }))
 }

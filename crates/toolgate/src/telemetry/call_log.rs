@@ -1,4 +1,4 @@
-//! The log line of a finished call. It says who called what and how long that took, and never what was in the call.
+//! The log line of a finished call: the caller, the tool and the duration, and never the contents of the call.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use toolgate_gate::ports::telemetry::{FinishedAs, FinishedCall};
 use toolgate_gate::refusal::Stage;
 use toolgate_gate::request_context::RequestContext;
 
-/// The longest name of a tool that is logged, in characters: the caller of a refused call may have written anything.
+/// The maximum length of a logged tool name, in characters: the caller of a refused call may have written anything.
 const MAX_TOOL: usize = 200;
 
 /// Which finished calls get a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallLog {
     Off,
-    /// Those that were refused or whose outcome is unknown.
+    /// Refused calls and those with an unknown outcome.
     Refused,
     All,
 }

@@ -28,21 +28,21 @@ mod spans;
 #[cfg(test)]
 mod tests;
 
-/// How many calls may wait to be exported. One takes about three kilobytes.
+/// The maximum number of calls that wait to be exported. One takes about three kilobytes.
 const QUEUE: usize = 2048;
-/// How many calls one request carries.
+/// The maximum number of calls per request.
 const BATCH: usize = 256;
-/// How long calls are gathered for a request.
+/// How long calls are collected for a request.
 const GATHER: Duration = Duration::from_secs(1);
-/// How long a request may take.
+/// The timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the export may go on when the gate stops.
+/// The timeout of the export at shutdown.
 const LAST_TIMEOUT: Duration = Duration::from_secs(5);
 
 const TRACES: &str = "traces";
 const METRICS: &str = "metrics";
 
-/// Takes the spans of sampled calls.
+/// Receives the spans of sampled calls.
 #[derive(Clone)]
 pub struct SpanQueue {
     queue: mpsc::Sender<Vec<u8>>,
@@ -58,13 +58,13 @@ impl SpanQueue {
     }
 }
 
-/// Sends what is queued, and the metrics, to the collector.
+/// Sends queued spans, and the metrics, to the collector.
 pub struct Exporter {
     link: CollectorLink,
-    // Locked by the one task that exports; a task that is started again goes on with it.
+    // Locked by the one task that exports; a restarted task continues with it.
     queue: Mutex<mpsc::Receiver<Vec<u8>>>,
     resource: Resource,
-    /// How often metrics are exported; `None` for never.
+    /// `None` disables the export.
     pub metrics_interval: Option<Duration>,
     /// When the gate started, from which on counters count.
     started: Timestamp,
@@ -109,7 +109,7 @@ impl Exporter {
             }
         };
         if tokio::time::timeout(LAST_TIMEOUT, last).await.is_err() {
-            tracing::warn!("some spans were not exported before the gate stopped");
+            tracing::warn!("some spans were not exported before shutdown");
         }
     }
 
@@ -148,7 +148,7 @@ impl Exporter {
                 _ = stopped.changed() => true,
                 () = pause(interval) => false,
             };
-            // The sender is gone or says so.
+            // The sender was dropped or signals the end.
             let body = render(app).ok().map(|text| self.metrics_request(&text, app.gate.clock.now()));
             if let Some(body) = body {
                 let sent = self.link.post("v1/metrics", body, TIMEOUT).await;
@@ -179,14 +179,14 @@ impl Failing {
         match error {
             None if std::mem::take(&mut self.0) => tracing::info!(signal, "the export to the collector works again"),
             Some(error) if !std::mem::replace(&mut self.0, true) => {
-                tracing::warn!(signal, error, "the export to the collector failed; what was not sent is given up");
+                tracing::warn!(signal, error, "the export to the collector failed; unsent data is dropped");
             }
             _ => {}
         }
     }
 }
 
-/// Nanoseconds since 1970.
+/// Nanoseconds since the Unix epoch.
 fn nanoseconds(time: Timestamp) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(0).saturating_mul(1_000_000)
 }

@@ -1,4 +1,4 @@
-//! The figures of this process, from the files that Linux keeps about it. What cannot be read is zero.
+//! Statistics of this process, from the files that Linux provides. What cannot be read is zero.
 
 use std::fs::{read_dir, read_to_string};
 use std::sync::OnceLock;

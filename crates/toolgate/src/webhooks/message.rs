@@ -1,5 +1,5 @@
-//! What the webhook is told of an event: what happened to which approval, of which tool, for which agent. Never the
-//! arguments, and nothing that could be derived from them unless the operator wants the description.
+//! The message of an approval event: the event, the approval, the tool and the agent. Never the arguments, and nothing
+//! that could be derived from them unless the operator wants the description.
 
 use std::time::Duration;
 
@@ -9,23 +9,22 @@ use toolgate_model::approval::Approval;
 use toolgate_model::event::{Event, EventPayload};
 use toolgate_model::time::Timestamp;
 
-/// How long after it happened something is still told.
+/// How long after the event a message is still delivered.
 const MESSAGE_LIFETIME: Duration = Duration::from_secs(24 * 3600);
-/// How long after the end of an approval it is still told that somebody was asked.
+/// How long after the end of an approval its request is still delivered.
 const REQUEST_LIFETIME: Duration = Duration::from_secs(3600);
 
-/// How much of a call is told.
+/// How much of a call is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Details {
     /// The tool and the agent.
     None,
-    /// What the call does, in a line, too.
+    /// Also one line that describes the call.
     Description,
 }
 
-/// One message.
 pub(super) struct Message {
-    /// Where to decide.
+    /// The link to decide.
     pub(super) link: Option<String>,
     sequence: u64,
     event: Event,
@@ -40,12 +39,12 @@ impl Message {
         Self { link: None, sequence, event, approval, risk, details }
     }
 
-    /// The id of the event, by which a receiver knows what it gets twice.
+    /// The id of the event, by which a receiver recognizes duplicates.
     pub(super) fn id(&self) -> String {
         self.event.id.to_string()
     }
 
-    /// Whether it asks somebody.
+    /// Whether it requests a decision.
     pub(super) fn asks(&self) -> bool {
         matches!(self.event.payload, EventPayload::ApprovalRequested(_))
     }
@@ -55,12 +54,12 @@ impl Message {
         &self.approval
     }
 
-    /// Why it is not worth delivering any more.
+    /// Why it is no longer worth delivering.
     pub(super) fn is_too_old(&self, now: Timestamp) -> Option<&'static str> {
-        // Whether it was answered or not, it has ended by then.
+        // Decided or not, it has ended by then.
         let end = self.approval.resolved_at.unwrap_or(self.approval.expires_at);
         if self.asks() && end.plus(REQUEST_LIFETIME) <= now {
-            Some("the approval has ended long ago")
+            Some("the approval ended long ago")
         } else if self.event.time.plus(MESSAGE_LIFETIME) <= now {
             Some("it happened more than a day ago")
         } else {
@@ -105,8 +104,8 @@ impl Message {
     }
 }
 
-/// What is told of an event. The digest is not: whoever can guess the arguments could try them on it. The words of people
-/// and of callers are told only with the description.
+/// The data of an event. It does not include the digest: arguments could be guessed and compared with it. Text of
+/// people and callers is included only with the description.
 fn shown_data(payload: &EventPayload, details: Details) -> Value {
     let described = details == Details::Description;
     let mut data = match payload {

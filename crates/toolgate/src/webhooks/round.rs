@@ -1,5 +1,5 @@
-//! One round for one tenant: takes the lease, tells event by event, each until it arrives or is too old, and gives the
-//! lease back.
+//! One delivery round for one tenant: takes the lease, delivers event by event, each until it arrives or is too old,
+//! and releases the lease.
 
 use std::time::Duration;
 
@@ -17,17 +17,17 @@ use toolgate_model::time::Timestamp;
 use super::Webhooks;
 use super::message::Message;
 
-/// How long nobody else tells what this process has begun to tell; longer than one exchange may take.
+/// The duration of the lease; longer than one exchange may take.
 const LEASE: Duration = Duration::from_secs(30);
-/// With this much left of it, the lease is made longer.
+/// The lease is extended when less than this is left.
 const MIN_OF_LEASE: Duration = Duration::from_secs(20);
-/// The longest that is waited in one go, so that the lease can be made longer meanwhile.
+/// The maximum uninterrupted wait, so that the lease can be extended in between.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// How many events are read at once.
+/// The number of events per read.
 const PAGE: u32 = 50;
-/// The longest time between two tries.
+/// The maximum delay between two attempts.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
-/// How long to wait where the ledger refuses.
+/// The delay if the ledger refuses.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
 /// One round for one tenant.
@@ -35,13 +35,12 @@ pub(super) struct Round<'a> {
     webhooks: &'a Webhooks,
     sending: &'a Semaphore,
     tenant: TenantId,
-    /// How many events of the log are dealt with.
+    /// The number of events that are done.
     position: u64,
-    /// Until when this process holds the lease.
+    /// The end of the lease of this process.
     held_until: Option<Timestamp>,
 }
 
-/// What becomes of an event.
 enum Fate {
     /// It is dealt with.
     Done,
@@ -54,8 +53,8 @@ impl<'a> Round<'a> {
         Self { webhooks, sending, tenant, position: 0, held_until: None }
     }
 
-    /// Tells what there is to tell, or until the program is asked to end. What is on its way then may be sent again by the
-    /// next life: whoever gets it knows it by its id.
+    /// Delivers all pending events, or until shutdown. A message in flight then may be sent again after the restart:
+    /// the receiver recognizes it by its id.
     pub(super) async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         let outcome = tokio::select! {
             biased;
@@ -63,7 +62,8 @@ impl<'a> Round<'a> {
             outcome = self.deliver() => outcome,
         };
         if let Err(refusal) = outcome.and(self.give_back().await) {
-            tracing::warn!(tenant = %self.tenant, code = refusal.code().as_str(), "the webhook is told later of approvals");
+            tracing::warn!(tenant = %self.tenant, code = refusal.code().as_str(), "could not deliver approval events \
+                to the webhook; retrying later");
             tokio::select! {
                 _ = stopped.wait_for(|stopped| *stopped) => {}
                 () = pause(AFTER_REFUSAL) => {}
@@ -91,7 +91,8 @@ impl<'a> Round<'a> {
 
     async fn deal_with(&mut self, event: &LoggedEvent) -> Result<Fate, Refusal> {
         let Some(message) = self.message(event).await? else {
-            tracing::error!(tenant = %self.tenant, sequence = event.sequence, "an event of the log cannot be read and is not told");
+            tracing::error!(tenant = %self.tenant, sequence = event.sequence, "skipping an event that cannot be read: \
+                the webhook is not notified");
             return Ok(Fate::Done);
         };
         let body = message.body();
@@ -99,18 +100,19 @@ impl<'a> Round<'a> {
         loop {
             let now = self.webhooks.clock.now();
             if let Some(reason) = message.is_too_old(now) {
-                tracing::warn!(tenant = %self.tenant, sequence = event.sequence, reason, "the webhook is not told of an approval");
+                tracing::warn!(tenant = %self.tenant, sequence = event.sequence, reason, "dropping an approval event \
+                    that is too old for the webhook");
                 return Ok(Fate::Done);
             }
             match self.send(&message.id(), &body).await? {
                 None => return Ok(Fate::Lost),
                 Some(Ok(())) if failures > 0 => {
-                    tracing::info!(tenant = %self.tenant, "the webhook takes what it is told again");
+                    tracing::info!(tenant = %self.tenant, "the webhook accepts deliveries again");
                     return Ok(Fate::Done);
                 }
                 Some(Ok(())) => return Ok(Fate::Done),
                 Some(Err(error)) if failures == 0 => {
-                    tracing::warn!(tenant = %self.tenant, %error, "the webhook does not take what it is told; it is tried again");
+                    tracing::warn!(tenant = %self.tenant, %error, "a webhook delivery failed; retrying");
                 }
                 Some(Err(_)) => {}
             }
@@ -121,7 +123,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// What is told of an event; `None` where it cannot be read.
+    /// The message of an event; `None` if the event cannot be read.
     async fn message(&self, event: &LoggedEvent) -> Result<Option<Message>, Refusal> {
         let Ok(read) = Event::read(&event.canonical) else { return Ok(None) };
         let Some(id) = read.payload.approval_id() else { return Ok(None) };
@@ -134,7 +136,7 @@ impl<'a> Round<'a> {
         Ok(Some(message))
     }
 
-    /// A fresh link to an approval that can still be answered.
+    /// A new link to an approval that can still be decided.
     async fn link(&self, approval: &Approval) -> Result<Option<String>, Refusal> {
         let now = self.webhooks.clock.now();
         let waits = approval.status == ApprovalStatus::Pending && approval.expires_at > now;
@@ -151,7 +153,7 @@ impl<'a> Round<'a> {
         Ok(Some(format!("{public}/approvals/open/{}", token.expose())))
     }
 
-    /// Sends once; `None` where another process has taken over.
+    /// Sends once; `None` if another process has taken over.
     async fn send(&mut self, id: &str, body: &str) -> Result<Option<Result<(), NoticeError>>, Refusal> {
         // Never closed, so an error cannot be; without a permit it would only be sent at the same time as others.
         let _permit = self.sending.acquire().await.ok();
@@ -163,7 +165,7 @@ impl<'a> Round<'a> {
         Ok(Some(self.webhooks.notifier.send(notice).await))
     }
 
-    /// Lets time pass; false where another process has taken over.
+    /// Waits; false if another process has taken over.
     async fn wait(&mut self, mut left: Duration) -> Result<bool, Refusal> {
         while !left.is_zero() {
             let part = left.min(MAX_WAIT);
@@ -176,7 +178,7 @@ impl<'a> Round<'a> {
         Ok(true)
     }
 
-    /// Takes the lease or makes it longer, where it is needed; false where another process has it.
+    /// Takes or extends the lease if needed; false if another process holds it.
     async fn hold(&mut self) -> Result<bool, Refusal> {
         let now = self.webhooks.clock.now();
         if self.held_until.is_some_and(|until| until > now.plus(MIN_OF_LEASE)) {
@@ -186,14 +188,14 @@ impl<'a> Round<'a> {
         let process = self.webhooks.process;
         let command = LeaseWebhook { tenant: self.tenant.clone(), process, now, until };
         let position = self.webhooks.webhooks.lease_webhook(command).await?;
-        // Another process that had it meanwhile has told some of what this one was about to tell.
+        // Another process that held it in between has delivered some of the events.
         let goes_on = position.filter(|position| self.held_until.is_none() || *position == self.position);
         self.held_until = position.map(|_| until);
         self.position = position.unwrap_or_default();
         Ok(goes_on.is_some())
     }
 
-    /// Notes that this many events are dealt with; false where another process has taken over.
+    /// Stores that this many events are done; false if another process has taken over.
     async fn advance(&mut self, position: u64) -> Result<bool, Refusal> {
         let until = self.webhooks.clock.now().plus(LEASE);
         let advanced = self.note(position, Some(until)).await?;
@@ -216,7 +218,7 @@ impl<'a> Round<'a> {
     }
 }
 
-/// One second, two, four and so on, and up to a quarter more by chance, so that several do not come at once.
+/// One second, two, four and so on, plus up to a quarter at random, so that several gates do not retry at once.
 fn pause_after(failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(6);
     let pause = Duration::from_secs(1 << doublings).min(MAX_PAUSE);

@@ -77,7 +77,7 @@ fn a_request_that_never_ends_is_given_up_after_the_configured_time() {
     let _stuck = begin(&gate, "{\"name\": \"never sent\"}");
     let ended = gate.stop();
     assert_eq!(ended.status.code(), Some(0));
-    assert!(ended.stderr.contains("did not end in time"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("did not finish in time"), "{}", ended.stderr);
 }
 
 #[test]

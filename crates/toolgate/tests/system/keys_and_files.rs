@@ -114,7 +114,7 @@ fn nothing_is_acknowledged_once_the_ledger_was_removed_or_replaced() {
             assert_eq!(gate.request("GET", "/readyz", None).0, 503);
             assert_eq!(gate.request("GET", "/healthz", None).0, 200);
             let stderr = gate.stop().stderr;
-            assert!(stderr.contains("was removed or replaced while the gate runs"), "{stderr}");
+            assert!(stderr.contains("was removed or replaced while the gate was running"), "{stderr}");
         }
     }
 }
@@ -142,7 +142,7 @@ fn a_ledger_accepts_only_the_audit_key_that_its_log_was_begun_with() {
     std::fs::copy(another.configuration_home().join("audit.key"), &path).unwrap();
     let ended = setup.start_refused();
     assert_eq!(ended.status.code(), Some(1));
-    assert!(ended.stderr.contains("give back the key file"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("restore that key file"), "{}", ended.stderr);
     std::fs::rename(&kept, &path).unwrap();
     assert_eq!(setup.start().stop().status.code(), Some(0));
 }

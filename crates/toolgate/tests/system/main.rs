@@ -32,6 +32,7 @@ mod guardians;
 mod host;
 mod hostile_upstream;
 mod keys_and_files;
+mod mcp;
 mod mcp_mounts;
 mod mounts;
 mod network;

@@ -137,14 +137,14 @@ impl Route {
                 json!({
                     "id": "newcomer", "kind": "agent", "name": "A", "scopes": ["a.b"], "permissions": ["tools.invoke"],
                     "rate_limits": {"*": {"requests": 10, "per_seconds": 60}}, "tool_allowlist": ["openwop:http.fetch"],
-                    "labels": ["team:payments"], "detach_calls": false
+                    "labels": ["team:payments"], "detach_calls": false, "progressive_discovery": false
                 })
             }
             ("PATCH", "/api/v1/agents/{agent_id}") => json!({
                 "name": "B", "scopes": ["tools:*"], "permissions": ["tools.invoke", "tools.delegate"],
                 "rate_limits": {"stripe.charges.read": {"requests": 10, "per_seconds": 60, "burst": 2}},
                 "tool_allowlist": ["connector:stripe.charges.read"],
-                "labels": ["trusted"], "detach_calls": false
+                "labels": ["trusted"], "detach_calls": false, "progressive_discovery": false
             }),
             ("POST", "/api/v1/agents/{agent_id}/keys") => {
                 json!({"label": "laptop", "expires_at": "2099-01-01T00:00:00Z"})

@@ -1,16 +1,16 @@
-//! Master keys that never come here: an external command wraps and unwraps, so that any client of a key service or a
-//! hardware module fits.
+//! Master keys that stay in a key service: an external command wraps and unwraps data keys, so that any client of a key
+//! service or a hardware security module can be used.
 //!
-//! The command gets one word behind its own arguments and one JSON object on its input. It answers with one JSON
-//! object on its output and exit status 0.
+//! The command gets the operation as its last argument and one JSON object on standard input. It writes one JSON object
+//! to standard output and exits with status 0.
 //!
-//! - `status`: gets `{}`, answers `{"key_id"}`, the current master key.
-//! - `wrap`: gets `{"plaintext", "context"}`, answers `{"key_id", "ciphertext"}`.
-//! - `unwrap`: gets `{"key_id", "ciphertext", "context"}`, answers `{"plaintext"}`, or `{"refused": "damaged"}` where
+//! - `status`: gets `{}`, returns `{"key_id"}`, the current master key.
+//! - `wrap`: gets `{"plaintext", "context"}`, returns `{"key_id", "ciphertext"}`.
+//! - `unwrap`: gets `{"key_id", "ciphertext", "context"}`, returns `{"plaintext"}`, or `{"refused": "damaged"}` if
 //!   the ciphertext does not belong to the context, or `{"refused": "unknown_key"}`.
 //!
-//! `plaintext` is base 64, written without JSON escapes in both directions; `ciphertext` is any text. The command
-//! should bind the ciphertext to the context.
+//! `plaintext` is base64, without JSON escapes in both directions; `ciphertext` is any string. The command should bind
+//! the ciphertext to the context.
 
 use std::time::Duration;
 
@@ -26,7 +26,6 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-/// Asks a command to wrap and unwrap.
 pub struct CommandProvider {
     program: String,
     arguments: Vec<String>,
@@ -34,10 +33,10 @@ pub struct CommandProvider {
 }
 
 impl CommandProvider {
-    /// How long a command may take when nothing else is configured.
+    /// The default timeout of a command.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// A provider over the command of these words: the program, then its arguments. No shell reads them.
+    /// Takes the program and its arguments. They are not interpreted by a shell.
     pub fn new(words: &[String], timeout: Duration) -> Result<Self, KeyError> {
         match words.split_first() {
             Some((program, arguments)) if !program.is_empty() => {
@@ -48,19 +47,19 @@ impl CommandProvider {
     }
 
     fn read<'a, T: Deserialize<'a>>(&self, verb: Verb, answer: &'a [u8]) -> Result<T, KeyError> {
-        // What the parser says may quote the answer, and so the key: none of it is passed on.
-        serde_json::from_slice(answer).map_err(|_| self.misspoken(verb, "did not answer with the JSON object expected"))
+        // The parser error may quote the output, and so the key: it is not passed on.
+        serde_json::from_slice(answer).map_err(|_| self.command_error(verb, "did not return the expected JSON object"))
     }
 
     fn key_id(&self, verb: Verb, text: String) -> Result<MasterKeyId, KeyError> {
         let printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         if text.is_empty() || text.len() > KEY_ID_LIMIT || !printable {
-            return Err(self.misspoken(verb, "answered with a key_id that is not 1 to 200 printable ASCII characters"));
+            return Err(self.command_error(verb, "returned a key_id that is not 1 to 200 printable ASCII characters"));
         }
         Ok(MasterKeyId(text))
     }
 
-    fn misspoken(&self, verb: Verb, what: &str) -> KeyError {
+    fn command_error(&self, verb: Verb, what: &str) -> KeyError {
         KeyError::failed(format!("the key command `{} {}` {what}", self.program, verb.word()))
     }
 }
@@ -78,13 +77,13 @@ impl KeyProvider for CommandProvider {
         let answer = self.run(Verb::Wrap, &request).await?;
         let WrapResponse { key_id, ciphertext } = self.read(Verb::Wrap, &answer)?;
         if ciphertext.is_empty() {
-            return Err(self.misspoken(Verb::Wrap, "answered with an empty ciphertext"));
+            return Err(self.command_error(Verb::Wrap, "returned an empty ciphertext"));
         }
         Ok(WrappedKey { key: self.key_id(Verb::Wrap, key_id)?, bytes: ciphertext.into_bytes() })
     }
 
     async fn unwrap(&self, key: &MasterKeyId, wrapped: &[u8], context: &str) -> Result<SymmetricKey, KeyError> {
-        // The command only ever gave out text.
+        // The command only ever returned strings.
         let ciphertext = std::str::from_utf8(wrapped).map_err(|_| KeyError::Unauthentic)?;
         let length = ciphertext.len() + context.len() + key.0.len();
         let request = encode(&UnwrapRequest { key_id: &key.0, ciphertext, context }, length)?;
@@ -92,14 +91,14 @@ impl KeyProvider for CommandProvider {
         match self.read(Verb::Unwrap, &answer)? {
             UnwrapResponse { plaintext: Some(text), refused: None } => {
                 SymmetricKey::from_base64(text).ok_or_else(|| {
-                    self.misspoken(Verb::Unwrap, "answered with a plaintext that is not base64 of 32 bytes")
+                    self.command_error(Verb::Unwrap, "returned a plaintext that is not the base64 encoding of 32 bytes")
                 })
             }
             UnwrapResponse { plaintext: None, refused: Some(Refused::Damaged) } => Err(KeyError::Unauthentic),
             UnwrapResponse { plaintext: None, refused: Some(Refused::UnknownKey) } => {
                 Err(KeyError::Missing { key: key.clone() })
             }
-            _ => Err(self.misspoken(Verb::Unwrap, "must answer with either `plaintext` or `refused`")),
+            _ => Err(self.command_error(Verb::Unwrap, "returned neither or both of `plaintext` and `refused`")),
         }
     }
 
@@ -113,7 +112,7 @@ impl KeyProvider for CommandProvider {
     }
 }
 
-/// What the command is asked to do.
+/// An operation of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Status,
@@ -162,7 +161,7 @@ struct WrapResponse {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UnwrapResponse<'a> {
-    /// Borrowed, because an owned copy would not be wiped; a text with escapes cannot be borrowed and is refused.
+    /// Borrowed, because an owned copy would not be wiped; a string with escapes cannot be borrowed and is rejected.
     #[serde(borrow, default)]
     plaintext: Option<&'a str>,
     #[serde(default)]
@@ -176,10 +175,11 @@ enum Refused {
     UnknownKey,
 }
 
-/// Writes a request into a buffer that is wiped and never grows. Escaping at most sextuples the `length` of what may
-/// need it; names, marks and the data key fit into the rest.
+/// Writes a request into a buffer that is wiped and never reallocated. Escaping grows the `length` of what may need it
+/// at most sixfold; names, punctuation and the data key fit into the rest.
 fn encode(request: &impl Serialize, length: usize) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let mut buffer = Zeroizing::new(Vec::with_capacity(6 * length + 256));
-    serde_json::to_writer(&mut *buffer, request).map_err(|_| KeyError::failed("the request could not be written"))?;
+    serde_json::to_writer(&mut *buffer, request)
+        .map_err(|_| KeyError::failed("could not encode the request to the key command"))?;
     Ok(buffer)
 }

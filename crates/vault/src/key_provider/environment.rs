@@ -1,5 +1,5 @@
-//! Master keys from environment variables, for places that hand out secrets that way (containers, CI).
-//! The keys are changed by changing the variables: put the new key in front, and the old one among the previous.
+//! Master keys from environment variables, for platforms that provide secrets that way (containers, CI). To rotate, set
+//! the new key as the current one and move the old one to the previous keys.
 
 use async_trait::async_trait;
 use toolgate_gate::ports::sealer::MasterKeyId;
@@ -9,23 +9,22 @@ use crate::key_provider::keyring::Keyring;
 use crate::key_provider::{KeyError, KeyProvider, WrappedKey};
 use crate::symmetric_key::SymmetricKey;
 
-/// The variable with the current master key: base 64 of 32 bytes.
+/// The current master key: base64 of 32 bytes.
 pub const CURRENT_VARIABLE: &str = "TOOLGATE_MASTER_KEY";
 
-/// The variable with older master keys that may still unwrap, separated by commas.
+/// Older master keys that may still unwrap, separated by commas.
 pub const PREVIOUS_VARIABLE: &str = "TOOLGATE_MASTER_KEY_PREVIOUS";
 
-/// Holds the master keys it was given.
 pub struct EnvironmentProvider {
     keyring: Keyring,
 }
 
 impl EnvironmentProvider {
-    /// Reads the values of [`CURRENT_VARIABLE`] and [`PREVIOUS_VARIABLE`].
+    /// Parses the values of [`CURRENT_VARIABLE`] and [`PREVIOUS_VARIABLE`].
     pub fn new(current: &Secret, previous: Option<&Secret>) -> Result<Self, KeyError> {
         let mut keyring = Keyring::new(read_key(current.expose(), CURRENT_VARIABLE)?);
         let previous = previous.map_or("", |secret| secret.expose().trim());
-        // Set but empty is how deployment files say "none".
+        // Deployment files set an empty value for "none".
         if !previous.is_empty() {
             for text in previous.split(',') {
                 keyring.add(read_key(text, PREVIOUS_VARIABLE)?);
@@ -61,7 +60,7 @@ impl KeyProvider for EnvironmentProvider {
 fn read_key(text: &str, variable: &str) -> Result<SymmetricKey, KeyError> {
     SymmetricKey::from_base64(text.trim()).ok_or_else(|| {
         KeyError::failed(format!(
-            "{variable} must hold the base64 text of 32 random bytes; make one with: head -c 32 /dev/urandom | base64"
+            "{variable} must be the base64 encoding of 32 random bytes; generate it with: head -c 32 /dev/urandom | base64"
         ))
     })
 }

@@ -1,8 +1,8 @@
-//! Master keys in a file that only its owner can read: the provider for a gate that stands by itself.
+//! Master keys in a file that only its owner can read: the provider for a gate without a key service.
 //!
-//! Several processes may share the file. Whoever changes it replaces it as a whole under an advisory lock; whoever
-//! wraps looks first whether it was replaced. Keys that were loaded go on unwrapping whatever becomes of the file:
-//! whoever can change its mode or take it away must not be able to stop every credential.
+//! Several processes may share the file. Writers replace it atomically under an advisory lock; before wrapping, a
+//! process checks whether the file was replaced. Loaded keys keep unwrapping whatever happens to the file: changing its
+//! mode or removing it must not disable every credential.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,6 @@ mod storage;
 #[cfg(test)]
 mod tests;
 
-/// Keeps master keys in a file.
 pub struct FileProvider {
     shared: Arc<Shared>,
 }
@@ -31,22 +30,23 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The last that could be read.
+    /// The last version that could be read.
     loaded: Option<Loaded>,
-    /// What was wrong with the file when it was last looked at, so that it is told once.
+    /// The error of the last attempt to read the file, so that it is logged once.
     problem: Option<KeyError>,
 }
 
-/// The file as it was when it was last read.
+/// The file as it was last read.
 struct Loaded {
     file_version: storage::FileVersion,
     keyring: Keyring,
 }
 
 impl FileProvider {
-    /// Opens the key file, and makes it with a fresh key where there is none.
+    /// Opens the key file, and creates it with a new key if it does not exist.
     ///
-    /// A file inside the data directory is refused: a copy of that directory would carry the key to its own lock.
+    /// A file inside the data directory is refused: a copy of that directory would contain both the sealed material and
+    /// its key.
     pub fn open(path: &Path, data_dir: Option<&Path>) -> Result<Self, KeyError> {
         let path = storage::absolute(path)?;
         if let Some(data_dir) = data_dir {
@@ -60,8 +60,8 @@ impl FileProvider {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Changes wait for other processes and for the disk, so they run where blocking does no harm. They run to their
-    /// end even if the caller goes away.
+    /// Changes wait for other processes and for the disk, so they run on a blocking thread. They complete even if the
+    /// caller is cancelled.
     async fn change<T: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Keyring) -> Result<T, KeyError> + Send + 'static,
@@ -69,12 +69,12 @@ impl FileProvider {
         let shared = Arc::clone(&self.shared);
         tokio::task::spawn_blocking(move || shared.change(change))
             .await
-            .map_err(|_| KeyError::failed("the change of the key file was interrupted"))?
+            .map_err(|_| KeyError::failed("the key file change was interrupted; check the file and try again"))?
     }
 }
 
-/// Reading is done in place: one `stat` of a local file, and a read of a few hundred bytes after a change, cost less
-/// than handing the work to another thread.
+/// Reads run inline: one `stat` of a local file, and a read of a few hundred bytes after a change, cost less than
+/// handing the work to another thread.
 #[async_trait]
 impl KeyProvider for FileProvider {
     async fn current_key(&self) -> Result<MasterKeyId, KeyError> {
@@ -82,14 +82,14 @@ impl KeyProvider for FileProvider {
     }
 
     async fn wrap(&self, data_key: &SymmetricKey, context: &str) -> Result<WrappedKey, KeyError> {
-        // INVARIANT: nothing is wrapped under a key whose file is gone or open to others: it would be lost at the next start,
-        // or be sealed by a key that is known.
+        // INVARIANT: nothing is wrapped under a key whose file is missing or accessible to others: it would be lost at
+        // the next start, or be sealed under a compromised key.
         self.shared.refresh(&mut self.shared.state())?.wrap(data_key, context)
     }
 
     async fn unwrap(&self, key: &MasterKeyId, wrapped: &[u8], context: &str) -> Result<SymmetricKey, KeyError> {
         let mut state = self.shared.state();
-        // A key keeps its id for ever, so one that is at hand needs no look at the file.
+        // The id of a key never changes, so a loaded key needs no check of the file.
         if let Some(Loaded { keyring, .. }) = state.loaded.as_ref()
             && keyring.holds(key)
         {
@@ -115,12 +115,12 @@ impl KeyProvider for FileProvider {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whatever thread died, the state holds a whole keyring or none.
+        // Whatever thread panicked, the state has a complete keyring or none.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The keyring of the file as it is now. What is wrong with the file is an error, and told in the log; the keyring that
-    /// was loaded before stays for unwrapping.
+    /// Returns the keyring of the current file. A problem with the file is returned as an error and logged; the keyring
+    /// that was loaded before is kept for unwrapping.
     fn refresh<'a>(&self, state: &'a mut State) -> Result<&'a Keyring, KeyError> {
         let read = match (storage::file_version(&self.path), state.loaded.take()) {
             (Ok(file_version), Some(loaded)) if loaded.file_version == file_version => Ok(loaded),
@@ -130,7 +130,7 @@ impl Shared {
         match read {
             Ok(loaded) => {
                 if state.problem.take().is_some() {
-                    tracing::info!(path = %self.path.display(), "the key file is as it must be again");
+                    tracing::info!(path = %self.path.display(), "the key file is valid again");
                 }
                 Ok(&state.loaded.insert(loaded).keyring)
             }
@@ -138,7 +138,7 @@ impl Shared {
                 if previous.is_some() && state.problem.as_ref() != Some(&error) {
                     tracing::error!(
                         %error,
-                        "the keys that were loaded go on opening credentials, but nothing new is sealed, and the next \
+                        "the loaded keys still unseal credentials, but nothing new is sealed, and the next \
                          start will fail"
                     );
                 }
@@ -149,7 +149,7 @@ impl Shared {
         }
     }
 
-    /// Applies a change to the file as it is now, not as it was last seen, with every other writer shut out.
+    /// Applies a change to the current file, under the lock.
     fn change<T>(&self, change: impl FnOnce(&mut Keyring) -> Result<T, KeyError>) -> Result<T, KeyError> {
         let path = storage::real(&self.path)?;
         let _lock = storage::lock(&path)?;
@@ -157,7 +157,7 @@ impl Shared {
         let outcome = change(&mut keyring)?;
         storage::replace(&path, &contents::write(&keyring))?;
         let file_version = storage::file_version(&path)?;
-        tracing::info!(path = %path.display(), current = %keyring.current().0, "the key file was changed");
+        tracing::info!(path = %path.display(), current = %keyring.current().0, "key file changed");
         self.state().loaded = Some(Loaded { file_version, keyring });
         Ok(outcome)
     }
@@ -166,7 +166,7 @@ impl Shared {
 fn create(path: &Path) -> Result<(), KeyError> {
     storage::create_parents(path)?;
     let _lock = storage::lock(path)?;
-    // Another process may have been first while this one waited for the lock.
+    // Another process may have created the file while this one waited for the lock.
     if storage::exists(path)? {
         return Ok(());
     }
@@ -175,7 +175,7 @@ fn create(path: &Path) -> Result<(), KeyError> {
     tracing::info!(
         path = %path.display(),
         current = %keyring.current().0,
-        "a new master key was made; keep a copy of this file, without it no credential can be opened"
+        "created a new master key; back up this file: without it no credential can be unsealed"
     );
     Ok(())
 }
@@ -183,7 +183,7 @@ fn create(path: &Path) -> Result<(), KeyError> {
 fn read(path: &Path) -> Result<Loaded, KeyError> {
     let (file_version, text) = storage::read(path)?;
     let keyring = contents::parse(&text).map_err(|error| {
-        KeyError::failed(format!("the key file {} is damaged ({error}); restore it from a copy", path.display()))
+        KeyError::failed(format!("the key file {} is damaged: {error}; restore it from a backup", path.display()))
     })?;
     Ok(Loaded { file_version, keyring })
 }

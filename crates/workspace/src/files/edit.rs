@@ -1,4 +1,4 @@
-//! `Edit`: replaces a text that occurs once, or every occurrence where the call says so.
+//! `Edit`: replaces a text that occurs exactly once, or every occurrence if the call says so.
 
 use std::io::Read as _;
 
@@ -29,10 +29,10 @@ impl Edit {
             all: arguments.flag("replace_all")?,
         };
         if edit.old.is_empty() {
-            return Err(WorkspaceError::BadArgument { name: "old_string", expected: "a text that is not empty" });
+            return Err(WorkspaceError::BadArgument { name: "old_string", expected: "a non-empty string" });
         }
         if edit.old == edit.new {
-            return Err(WorkspaceError::BadArgument { name: "new_string", expected: "another text than old_string" });
+            return Err(WorkspaceError::BadArgument { name: "new_string", expected: "different from old_string" });
         }
         Ok(edit)
     }

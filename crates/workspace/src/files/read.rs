@@ -1,4 +1,4 @@
-//! `Read`: a window of lines of a text file. Memory stays within the limit however long the file or its lines are.
+//! `Read`: a range of lines of a text file. Memory stays within the limit however long the file or its lines are.
 
 use std::io::{BufRead, BufReader};
 
@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::root::{Place, Root};
 use crate::stop::Stop;
 
-/// How many lines are given if the call does not say.
+/// The default number of lines.
 const LINES: u64 = 2000;
 
 /// A parsed call.
@@ -53,13 +53,13 @@ impl Read {
     }
 }
 
-/// The lines from `first` on, as far as they were wanted and fit.
+/// The requested lines, as far as they fit.
 struct Window {
     first: u64,
     /// The first line after the window.
     end: u64,
     most: usize,
-    /// The line in which the next byte stands.
+    /// The line of the next byte.
     line: u64,
     bytes: Vec<u8>,
     truncated: bool,
@@ -70,7 +70,7 @@ impl Window {
         Self { first, end: first.saturating_add(limit), most, line: 1, bytes: Vec::new(), truncated: false }
     }
 
-    /// Takes the next bytes of the file; false if the rest is not wanted.
+    /// Adds the next bytes of the file; returns false if the rest is not needed.
     fn take(&mut self, chunk: &[u8]) -> bool {
         for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
             if self.line >= self.end {
@@ -107,12 +107,12 @@ impl Window {
             "end_of_file": !self.truncated,
         });
         let beyond = self.first > 1 && lines == 0;
-        let text = if beyond { "the file ends before that line".to_owned() } else { text };
+        let text = if beyond { "offset is beyond the end of the file".to_owned() } else { text };
         Output { text, is_error: beyond, truncated: self.truncated, details }
     }
 }
 
-/// Takes away the beginning of a character whose end was cut off.
+/// Removes an incomplete UTF-8 sequence at the end.
 fn drop_broken_end(bytes: &mut Vec<u8>) {
     if let Err(error) = std::str::from_utf8(bytes)
         && error.error_len().is_none()

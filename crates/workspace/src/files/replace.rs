@@ -1,5 +1,5 @@
-//! `Write`, and the one way in which a file comes to have new content: a new file beside it takes its name in one step.
-//! A reader sees the old content or the new, and another name of the old file keeps the old content.
+//! `Write`, and atomic replacement of a file's content: a new file is written next to it and renamed over it. Readers
+//! see the old content or the new, and other hard links keep the old content.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::error::WorkspaceError;
 use crate::output::Output;
 use crate::root::{Place, Root, require_regular};
 
-/// The most that is written or edited in one step.
+/// The largest content that is written or edited in one step, in bytes.
 pub const LARGEST: usize = 16 * 1024 * 1024;
 
 /// A parsed call.
@@ -43,7 +43,7 @@ impl Write {
     }
 }
 
-/// Gives the file the content in one step; true if it was not there before.
+/// Replaces the content atomically; returns true if the file is new.
 pub fn replace(root: &Root, place: &Place, content: &[u8]) -> Result<bool, WorkspaceError> {
     if content.len() > LARGEST {
         return Err(WorkspaceError::TooLarge { limit: LARGEST });
@@ -61,14 +61,14 @@ pub fn replace(root: &Root, place: &Place, content: &[u8]) -> Result<bool, Works
     let (beside, mut file) = create_beside(&parent, target.mode).map_err(failed)?;
     let filled = fill(&mut file, content, target.mode).and_then(|()| parent.rename(&beside, &parent, name));
     if let Err(error) = filled {
-        // What went wrong first is what is told.
+        // Report the first error.
         let _gone_or_left = parent.remove_file(&beside);
         return Err(failed(error));
     }
     Ok(target.mode.is_none())
 }
 
-/// Judges the place by the directories that exist, before others are made in them.
+/// Checks the directories that exist before creating others in them.
 fn refuse_led_before_making(root: &Root, parent: &Path, place: &Place) -> Result<(), WorkspaceError> {
     for ancestor in parent.ancestors() {
         let existing = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
@@ -79,17 +79,17 @@ fn refuse_led_before_making(root: &Root, parent: &Path, place: &Place) -> Result
     Ok(())
 }
 
-/// Where the new content goes, and the mode of what is there.
+/// The file to write, with the mode of the existing one.
 struct Target {
-    /// Without links.
+    /// The canonical path.
     path: PathBuf,
     mode: Option<u32>,
 }
 
 impl Target {
-    /// Follows links that stay below the root, and refuses what is not a file that may be written.
+    /// Follows links that stay below the root, and refuses anything that is not a writable file.
     fn find(directory: &Dir, path: &Path) -> Result<Self, WorkspaceError> {
-        let failed = |error: io::Error| WorkspaceError::from_io("looking at the file", &error);
+        let failed = |error: io::Error| WorkspaceError::from_io("inspecting the file", &error);
         match directory.symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self { path: path.to_path_buf(), mode: None });
@@ -97,7 +97,7 @@ impl Target {
             Err(error) => return Err(failed(error)),
             Ok(_there) => {}
         }
-        // A link to nothing has no canonical path: it is refused and not written through.
+        // A dangling link has no canonical path: it is refused and not written through.
         let path = directory.canonicalize(path).map_err(failed)?;
         let metadata = directory.metadata(&path).map_err(failed)?;
         require_regular(metadata.file_type())?;
@@ -116,12 +116,12 @@ fn fill(file: &mut File, content: &[u8], mode: Option<u32>) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A new file under a name that nothing had.
+/// Creates a new file under an unused name.
 fn create_beside(parent: &Dir, mode: Option<u32>) -> io::Result<(PathBuf, File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    // Never more open than what it replaces, not even for a moment.
+    // Never more permissive than the file that it replaces, not even briefly.
     if let Some(mode) = mode {
         options.mode(mode);
     }

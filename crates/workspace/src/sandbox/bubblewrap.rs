@@ -1,11 +1,11 @@
-//! bubblewrap, for systems without Landlock: the shell starts in mount, process and network namespaces of its own.
+//! bubblewrap, for systems without Landlock: the shell starts in separate mount, process and network namespaces.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use super::Confinement;
 
-/// What comes between `bwrap` and the shell. Later mounts cover earlier ones.
+/// The arguments between `bwrap` and the shell. Later mounts cover earlier ones.
 pub fn arguments(confinement: &Confinement, directory: Option<&Path>) -> Vec<OsString> {
     let mut words: Vec<OsString> = [
         "--die-with-parent",
@@ -20,7 +20,7 @@ pub fn arguments(confinement: &Confinement, directory: Option<&Path>) -> Vec<OsS
         "/dev",
         "--proc",
         "/proc",
-        // Sockets of services that would do outside what the command may not: these directories are where they are.
+        // The directories with the sockets of services that could act for the command outside the sandbox.
         "--tmpfs",
         "/tmp",
         "--tmpfs",
@@ -36,7 +36,7 @@ pub fn arguments(confinement: &Confinement, directory: Option<&Path>) -> Vec<OsS
     for path in &confinement.writable {
         words.extend(["--bind".into(), path.into(), path.into()]);
     }
-    // A mount point cannot be made in a place that cannot be written.
+    // A mount point cannot be created in a directory that is not writable.
     for path in confinement.hidden.iter().filter(|path| path.exists()) {
         if path.is_dir() {
             words.extend(["--tmpfs".into(), path.into(), "--remount-ro".into(), path.into()]);

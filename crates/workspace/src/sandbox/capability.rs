@@ -1,16 +1,17 @@
-//! What a command that runs as root keeps of being root: reading and writing files of other owners, which the mounted project
-//! of a container needs. All else would lead past Landlock: owners and modes of files, other processes' memory, devices,
-//! the kernel. Nobody else keeps anything, not even within a user namespace.
+//! The capability that a command running as root keeps: reading and writing files of other owners, which a project
+//! mounted into a container needs. All others would bypass Landlock: file owners and modes, memory of other processes,
+//! devices, the kernel. Other users keep none, not even in a user namespace.
 
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use super::ConfineError;
 
-/// It is still bound to the places that Landlock allows. Owners and modes are not, so nothing that changes these is kept.
+/// Landlock still restricts it to the allowed paths. It does not restrict changes of owners and modes, so no capability
+/// for these is kept.
 const KEPT: CapabilitySet = CapabilitySet::DAC_OVERRIDE;
 
-/// Gives up all other capabilities of this thread. INVARIANT: it can gain none back by what it becomes, as Landlock and
-/// the filter were set up so that it gains no privileges.
+/// Drops all other capabilities of this thread. INVARIANT: executing a program does not restore any, because Landlock
+/// and the seccomp filter are set up with `no_new_privs`.
 pub fn restrict() -> Result<(), ConfineError> {
     let failed = |error: rustix::io::Errno| ConfineError::Capability(error.kind());
     let own = if rustix::process::getuid().is_root() { KEPT } else { CapabilitySet::empty() };

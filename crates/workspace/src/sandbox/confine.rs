@@ -1,4 +1,4 @@
-//! The program's other life: started with [`CONFINE_WORD`], it gives up what a command must not do and becomes the
+//! Confinement of a child process: started with [`CONFINE_WORD`], this program drops its privileges and executes the
 //! shell.
 
 use std::convert::Infallible;
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::limits::Bounds;
 
-/// The first word on the command line of a program that is to confine itself.
+/// The first command line argument of a process that confines itself.
 pub const CONFINE_WORD: &str = "workspace-exec";
 
 const WRITE: &str = "--write";
@@ -20,46 +20,37 @@ const LEVEL: &str = "--level";
 const BOUNDS: &str = "--bounds";
 const END: &str = "--";
 
-/// Why a program did not confine itself, and so did not become the shell.
+/// Why the process could not be confined; the shell was not started.
 #[derive(Debug, Error)]
 pub enum ConfineError {
-    /// Not called as Toolgate calls it.
-    #[error("`{CONFINE_WORD}` is how Toolgate starts commands; it is not for people")]
+    #[error("`{CONFINE_WORD}` is internal: Toolgate starts sandboxed commands with it; do not run it yourself")]
     Usage,
-    /// No Landlock here.
-    #[error("this system offers no Landlock that confines writes (Linux 6.2 or later has it)")]
+    #[error("this kernel has no Landlock that restricts writes; it requires Linux 6.2 or later")]
     Unsupported,
-    /// Landlock said no.
-    #[error("Landlock could not be set up: {0}")]
+    #[error("could not set up Landlock: {0}")]
     Landlock(String),
-    /// The filter of system calls could not be set.
-    #[error("the filter of system calls could not be set up: {0}")]
+    #[error("could not install the seccomp filter: {0}")]
     Filter(String),
-    /// The privileges of root could not be given up.
-    #[error("the privileges of root could not be given up: {0}")]
+    #[error("could not drop root capabilities: {0}")]
     Capability(io::ErrorKind),
-    /// Toolgate's own files could not be hidden.
-    #[error("Toolgate's own files could not be hidden: {0}")]
+    #[error("could not hide Toolgate's own files: {0}")]
     Hide(io::ErrorKind),
-    /// What it may take could not be bounded.
-    #[error("memory, processes and files could not be bounded: {0}")]
+    #[error("could not set resource limits: {0}")]
     Bounds(io::ErrorKind),
-    /// No session of its own.
-    #[error("the command could not be given a session of its own: {0}")]
+    #[error("could not create a session for the command: {0}")]
     Session(io::ErrorKind),
-    /// No shell.
-    #[error("the shell could not be started: {0}")]
+    #[error("could not start the shell: {0}")]
     Exec(io::ErrorKind),
 }
 
-/// How much a program gives up.
+/// How much of the confinement applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// All that a sandbox means.
+    /// The complete sandbox.
     Full,
-    /// What bubblewrap, around it, leaves open.
+    /// The parts that bubblewrap, which runs around this process, does not provide.
     Inside,
-    /// Nothing: it stays in its process group, within the bounds.
+    /// No sandbox: the command only stays in its process group and within its resource limits.
     Tied,
 }
 
@@ -78,20 +69,18 @@ impl Level {
 /// What a confined command may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
-    /// How much is given up.
     pub level: Level,
-    /// How much it may take.
     pub bounds: Bounds,
-    /// Directories below which it writes.
+    /// Directories below which the command may write.
     pub writable: Vec<PathBuf>,
-    /// Files and directories that it does not see.
+    /// Files and directories that the command cannot see.
     pub hidden: Vec<PathBuf>,
-    /// Whether it uses the network.
+    /// Whether the command may use the network.
     pub network: bool,
 }
 
 impl Confinement {
-    /// As words of a command line, up to the program that is to be run.
+    /// Encodes the confinement as command line arguments, up to the program to run.
     pub fn to_arguments(&self) -> Vec<OsString> {
         let writable = self.writable.iter().flat_map(|path| [WRITE.into(), path.into()]);
         let hidden = self.hidden.iter().flat_map(|path| [HIDE.into(), path.into()]);
@@ -102,7 +91,7 @@ impl Confinement {
         level.into_iter().chain(bounds).chain(writable).chain(hidden).chain(network).chain([END.into()]).collect()
     }
 
-    /// Reads those words and leaves the program and its arguments.
+    /// Decodes these arguments and leaves the program and its arguments in the iterator.
     fn from_arguments(words: &mut impl Iterator<Item = OsString>) -> Result<Self, ConfineError> {
         let mut confinement = Self {
             level: Level::Full,
@@ -138,9 +127,8 @@ fn bounds(word: Option<OsString>) -> Option<Bounds> {
     numbers.next().is_none().then_some(bounds)
 }
 
-/// Confines this process and becomes the program that is named after `--`. To be called with the words after
-/// [`CONFINE_WORD`], before the program starts threads or opens anything. It returns only if it failed, and then
-/// nothing was run.
+/// Confines this process and executes the program named after `--`. Call it with the arguments after [`CONFINE_WORD`],
+/// before any thread is started or file opened. It returns only on failure, and then nothing has run.
 pub fn confine_and_exec(mut words: impl Iterator<Item = OsString>) -> Result<Infallible, ConfineError> {
     let confinement = Confinement::from_arguments(&mut words)?;
     let program = words.next().ok_or(ConfineError::Usage)?;
@@ -161,7 +149,7 @@ fn become_confined(
     let mut hidden = Hidden::No;
     match confinement.level {
         Level::Full => {
-            // Away from the terminal: a command must not write to it, nor type into it.
+            // Detach from the terminal: a command must neither write to it nor inject input.
             rustix::process::setsid().map_err(|error| ConfineError::Session(error.kind()))?;
             hidden = hide(confinement).map_err(|error| ConfineError::Hide(error.kind()))?;
             landlock::restrict(confinement)?;

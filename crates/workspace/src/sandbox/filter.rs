@@ -1,5 +1,5 @@
-//! The filter of system calls: no sockets but those of an allowed network, no namespaces, no memory and no keys that are
-//! shared with processes outside, and no leaving of the process group.
+//! The seccomp filter: denies sockets except those of an allowed network, namespaces, shared memory and keys that
+//! processes outside the sandbox can reach, and leaving the process group.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use seccompiler::{
 
 use super::ConfineError;
 
-/// On x86-64 every call has a second number, of the x32 interface.
+/// On x86-64 every system call has a second number, that of the x32 ABI.
 const X32: i64 = 0x4000_0000;
 
-/// The families of sockets that a network needs; netlink tells which addresses this machine has.
+/// Socket families that network access needs; netlink lists the addresses of this machine.
 const NETWORK: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// What makes a namespace. In a user namespace of its own a command would be root, and reach parts of the kernel that are
-/// closed to it otherwise.
+/// Flags that create a namespace. In its own user namespace a command would be root and reach parts of the kernel that
+/// it cannot reach otherwise.
 const NAMESPACES: [i32; 8] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -26,11 +26,11 @@ const NAMESPACES: [i32; 8] = [
     libc::CLONE_NEWIPC,
     libc::CLONE_NEWUTS,
     libc::CLONE_NEWCGROUP,
-    0x80, // CLONE_NEWTIME, which libc does not name everywhere
+    0x80, // CLONE_NEWTIME, which libc does not define on every platform
 ];
 
-/// Shared memory, semaphores and queues that every process of the user reaches by a number, whatever files it may open; and
-/// the keys that the kernel keeps for the user.
+/// System V and POSIX IPC objects, which every process of the same user reaches by number whatever files it may open,
+/// and the kernel keyrings of the user.
 const SHARED: [i64; 16] = [
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -50,35 +50,35 @@ const SHARED: [i64; 16] = [
     libc::SYS_request_key,
 ];
 
-/// Ties this thread, and what it becomes, to its process group.
+/// Keeps this thread, and the program that it executes, in its process group.
 ///
-/// INVARIANT: whatever a command starts stays in its group, so that killing the group leaves nothing behind. The calls
-/// answer success and do nothing: programs go on as if they had left.
+/// INVARIANT: everything that a command starts stays in its group, so that killing the group leaves nothing behind. The
+/// filtered calls return success and do nothing, so that programs continue as if they had left the group.
 pub fn tie() -> Result<(), ConfineError> {
     apply([(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, Vec::new())], 0)
 }
 
-/// Closes namespaces and what is shared by number.
+/// Denies namespaces and IPC objects that are addressed by number.
 pub fn separate() -> Result<(), ConfineError> {
     let confine_error = |error: BackendError| ConfineError::Filter(error.to_string());
     let making = NAMESPACES.map(|flag| with_flag(flag).map_err(confine_error));
     let making = making.into_iter().collect::<Result<Vec<_>, _>>()?;
     let entering = [(libc::SYS_unshare, Vec::new()), (libc::SYS_setns, Vec::new()), (libc::SYS_clone, making)];
     apply(entering, libc::EPERM)?;
-    // Its flags lie in memory, where a filter cannot look. The libraries then use the older call.
+    // The flags of `clone3` are in memory that a filter cannot read. With ENOSYS the C libraries fall back to `clone`.
     apply([(libc::SYS_clone3, Vec::new())], libc::ENOSYS)?;
     apply(SHARED.map(|call| (call, Vec::new())), libc::ENOSYS)
 }
 
-/// Closes sockets.
+/// Denies sockets.
 ///
-/// A local socket is refused also where the network is allowed: by one, a command could have a service outside the
-/// sandbox do what the command may not. `socketpair`, which stays among processes of the command, is not touched.
+/// Local sockets are denied even if the network is allowed: through one, a command could have a service outside the
+/// sandbox do what the command may not. `socketpair`, which only connects processes of the command, is allowed.
 pub fn close_sockets(network: bool) -> Result<(), ConfineError> {
     let confine_error = |error: BackendError| ConfineError::Filter(error.to_string());
     let socket_rules = if network { vec![outside_the_network().map_err(confine_error)?] } else { Vec::new() };
     apply([(libc::SYS_socket, socket_rules)], libc::EACCES)?;
-    // A ring makes sockets too, without the call that is filtered.
+    // io_uring creates sockets without the filtered call.
     apply([(libc::SYS_io_uring_setup, Vec::new())], libc::ENOSYS)
 }
 
@@ -87,7 +87,7 @@ fn apply(calls: impl IntoIterator<Item = (i64, Vec<SeccompRule>)>, number: i32) 
     seccompiler::apply_filter(&program).map_err(|error| ConfineError::Filter(error.to_string()))
 }
 
-/// Answers the calls with the error number; no rules for a call means always.
+/// Makes the calls fail with this error number. A call without rules always fails.
 fn filter(calls: impl IntoIterator<Item = (i64, Vec<SeccompRule>)>, number: i32) -> Result<BpfProgram, BackendError> {
     let mut rules = BTreeMap::new();
     for (call, conditions) in calls {
@@ -101,13 +101,13 @@ fn filter(calls: impl IntoIterator<Item = (i64, Vec<SeccompRule>)>, number: i32)
     SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture)?.try_into()
 }
 
-/// Matches a call whose first argument has this flag.
+/// Matches a call whose first argument contains this flag.
 fn with_flag(flag: i32) -> Result<SeccompRule, BackendError> {
     let flag = u64::from(flag.unsigned_abs());
     SeccompRule::new(vec![SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(flag), flag)?])
 }
 
-/// Matches a family that is none of the network's.
+/// Matches a socket family that is not in [`NETWORK`].
 fn outside_the_network() -> Result<SeccompRule, BackendError> {
     let mut conditions = Vec::new();
     for family in NETWORK {

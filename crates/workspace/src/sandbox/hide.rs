@@ -1,5 +1,5 @@
-//! Takes files out of sight: in a mount namespace of its own, what is hidden is covered by something empty that cannot be
-//! changed. Landlock keeps a command from reading such files, but not from changing their mode or owner by name.
+//! Hides files: in a separate mount namespace, hidden paths are covered by empty, immutable mounts. Landlock keeps a
+//! command from reading such files, but not from changing their mode or owner.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -15,18 +15,17 @@ use rustix::thread::UnshareFlags;
 
 use super::Confinement;
 
-/// Where this process is now.
+/// The namespaces that this process is in after [`hide`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hidden {
-    /// Nothing is out of sight: there is nothing to hide, or this system gives no namespace.
+    /// Nothing is hidden: there is nothing to hide, or this system does not allow the namespace.
     No,
-    /// In a mount namespace.
     Mounts,
-    /// In a mount namespace within a user namespace, in which processes are counted apart.
+    /// In a mount namespace inside a user namespace, in which processes are counted separately.
     MountsAndUsers,
 }
 
-/// Hides what the confinement says, where the system lets it. What failed half-way is an error.
+/// Hides the paths of the confinement if the system allows it. A partial failure is an error.
 pub fn hide(confinement: &Confinement) -> io::Result<Hidden> {
     let exists = |path: &&std::path::PathBuf| fs::symlink_metadata(path).is_ok();
     let (Some(scratch), true) = (confinement.writable.last(), confinement.hidden.iter().any(|path| exists(&path)))
@@ -39,7 +38,7 @@ pub fn hide(confinement: &Confinement) -> io::Result<Hidden> {
     };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    // A file system of its own for the two empty things; mounted where the command has its temporary files until these
+    // A separate file system for the two empty objects. It is mounted over the command's temporary directory until they
     // are in place.
     mount("tmpfs", scratch, "tmpfs", flags, c"size=64k,mode=0700")?;
     let (directory, file) = (scratch.join("directory"), scratch.join("file"));
@@ -53,14 +52,14 @@ pub fn hide(confinement: &Confinement) -> io::Result<Hidden> {
 }
 
 fn cover(path: &Path, directory: &Path, file: &Path, flags: MountFlags) -> io::Result<()> {
-    // What lies in another hidden directory is out of sight already.
+    // Paths inside another hidden directory are already hidden.
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
     mount_bind(if metadata.is_dir() { directory } else { file }, path)?;
     mount_remount(path, flags | MountFlags::BIND | MountFlags::RDONLY, c"")?;
     Ok(())
 }
 
-/// Enters a mount namespace: as root by itself, as anybody else within a user namespace.
+/// Enters a mount namespace: directly as root, otherwise inside a user namespace.
 fn enter() -> io::Result<Hidden> {
     match unshare(UnshareFlags::NEWNS) {
         Ok(()) => return Ok(Hidden::Mounts),
@@ -69,15 +68,15 @@ fn enter() -> io::Result<Hidden> {
     }
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
-    // Everybody keeps their number, so that files look as they do outside.
+    // Map the user to itself, so that file owners look the same as outside.
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
     Ok(Hidden::MountsAndUsers)
 }
 
-/// The table of open files stays shared, which is all that could be unsound about the call; and there is one thread.
+/// Sound: the file descriptor table stays shared, and the process has one thread.
 fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
-    #[expect(deprecated, reason = "its successor is an unsafe function, for the sake of a flag that is not used here")]
+    #[expect(deprecated, reason = "its replacement is unsafe because of a flag that is not used here")]
     rustix::thread::unshare(flags)
 }

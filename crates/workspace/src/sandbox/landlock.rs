@@ -1,5 +1,5 @@
-//! Landlock: reads everywhere but in hidden directories, writes only where they are allowed, no signals and no sockets
-//! to processes outside. The kernel enforces it on the process and all that it starts.
+//! Landlock rules: reads everywhere except in hidden directories, writes only where allowed, no signals or sockets to
+//! processes outside. The kernel enforces them on the process and all its descendants.
 
 use std::fs::{self, File, FileType};
 use std::io;
@@ -13,19 +13,19 @@ use landlock::{
 
 use super::{ConfineError, Confinement};
 
-/// Without its right to truncate, files outside could be emptied.
+/// The first version with the truncate right; without it a command could empty files outside.
 const NEEDED: ABI = ABI::V3;
 
-/// What is used of newer kernels.
+/// The newest version whose rights are used if the kernel has them.
 const KNOWN: ABI = ABI::V9;
 
-/// Left out but for `HARMLESS`: root could read whole disks there.
+/// Excluded except for `HARMLESS`: root could read whole disks there.
 const DEVICES: &str = "/dev";
 
-/// Devices that keep nothing and tell nothing.
+/// Devices that store and reveal nothing.
 const HARMLESS: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Confines this thread, and what it becomes.
+/// Confines this thread and the program that it executes.
 pub fn restrict(confinement: &Confinement) -> Result<(), ConfineError> {
     let confine_error = |error: RulesetError| ConfineError::Landlock(error.to_string());
     let mut ruleset = Ruleset::default()
@@ -46,7 +46,7 @@ pub fn restrict(confinement: &Confinement) -> Result<(), ConfineError> {
     let mut readable = Vec::new();
     find_readable(Path::new("/"), &hidden, &mut readable);
     for path in readable {
-        // What cannot be opened cannot be read either.
+        // A path that cannot be opened cannot be read either.
         if let Ok((place, kind)) = open(&path)
             && !kind.is_symlink()
         {
@@ -58,7 +58,7 @@ pub fn restrict(confinement: &Confinement) -> Result<(), ConfineError> {
             created = created.add_rule(rule(place, kind, AccessFs::from_all(KNOWN))).map_err(confine_error)?;
         }
     }
-    // A device made below the root would open the disk behind it.
+    // A device node created below the root would give access to the disk behind it.
     let devices = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     for path in &confinement.writable {
         let (place, kind) = open(path).map_err(|error| ConfineError::Landlock(error.kind().to_string()))?;
@@ -71,8 +71,8 @@ pub fn restrict(confinement: &Confinement) -> Result<(), ConfineError> {
     }
 }
 
-/// What covers everything below `place` but the hidden directories. Landlock knows no exceptions, so the directories on
-/// the way to a hidden one are left out and all else in them is put in.
+/// Collects the paths that cover everything below `place` except the hidden directories. Landlock has no exceptions, so
+/// the parents of a hidden directory are left out and all their other entries are added.
 fn find_readable(place: &Path, hidden: &[PathBuf], found: &mut Vec<PathBuf>) {
     if hidden.iter().any(|hidden| place.starts_with(hidden)) {
         return;
@@ -83,14 +83,14 @@ fn find_readable(place: &Path, hidden: &[PathBuf], found: &mut Vec<PathBuf>) {
     }
     let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.flatten() {
-        // A link could lead back to what is hidden; what it leads to is covered by its own path.
+        // A link could lead to a hidden directory; its target is covered by its own path.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             find_readable(&entry.path(), hidden, found);
         }
     }
 }
 
-/// Opens the path itself, and not what a link at its end leads to.
+/// Opens the path itself without following a link in its last component.
 fn open(path: &Path) -> io::Result<(File, FileType)> {
     let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
     let kind = file.metadata()?.file_type();

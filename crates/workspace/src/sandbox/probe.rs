@@ -1,4 +1,4 @@
-//! Finding out by trying what a sandbox does on this system.
+//! Probes: tests at runtime what a sandbox enforces on this system.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,17 +13,17 @@ use tempfile::TempDir;
 use super::{Confinement, Level, Method, confined};
 use crate::limits::Bounds;
 
-/// How long a sandbox may take to show that it works.
+/// The timeout of a probe.
 const PROBE: Duration = Duration::from_secs(10);
 
-/// What a sandbox was found to do besides confining writes.
+/// What a sandbox enforces in addition to confining writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probed {
-    /// What is hidden does not exist in it.
+    /// Hidden paths do not exist inside the sandbox.
     pub hides: bool,
 }
 
-/// Whether a program keeps what it becomes in its process group.
+/// Returns whether the confiner keeps the program that it executes in its process group.
 pub fn probe_tied(confiner: &Path, shell: &Path) -> bool {
     let confinement = Confinement {
         level: Level::Tied,
@@ -36,8 +36,8 @@ pub fn probe_tied(confiner: &Path, shell: &Path) -> bool {
     output_of(confined(confiner, &confinement, &words)).is_ok_and(|said| said.stdout == "tied")
 }
 
-/// Runs a shell that writes where it may and where it may not, and looks for what it must not see; tells why the outcome is
-/// not what it must be.
+/// Runs a shell that writes to an allowed and to a forbidden path and looks for a hidden one. Returns the reason if the
+/// sandbox does not work.
 pub fn probe(method: &Method, shell: &Path, temporary: &Path) -> Result<Probed, String> {
     const HIDES: &str = "confined hidden";
     const READABLE: &str = "confined there";
@@ -54,7 +54,7 @@ pub fn probe(method: &Method, shell: &Path, temporary: &Path) -> Result<Probed, 
     let words = [shell.as_os_str(), OsStr::new("-c"), OsStr::new(LINE), shell.as_os_str(), place.path().as_os_str()];
     let said = output_of(method.command(&confinement, None, &words))?;
     if outside.join("file").exists() {
-        Err("it let a write through".to_owned())
+        Err("it allowed a write outside the sandbox".to_owned())
     } else if said.stdout == HIDES || said.stdout == READABLE {
         Ok(Probed { hides: said.stdout == HIDES })
     } else {
@@ -62,35 +62,34 @@ pub fn probe(method: &Method, shell: &Path, temporary: &Path) -> Result<Probed, 
     }
 }
 
-/// What a program printed.
 pub struct ProgramOutput {
     pub stdout: String,
     pub stderr: String,
 }
 
-/// What a short program says, within the time of a probe.
+/// Runs a short program and returns its output, within the timeout of a probe.
 pub fn output_of(mut command: Command) -> Result<ProgramOutput, String> {
-    let confine_error = |error: io::Error| format!("it cannot be started ({})", error.kind());
+    let confine_error = |error: io::Error| format!("could not start it: {}", error.kind());
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(confine_error)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let said = ProgramOutput { stdout: beginning(stdout), stderr: beginning(stderr) };
-        // Nobody listens once the time is over.
+        // The receiver is gone after the timeout.
         let _listening = sender.send(said);
     });
     let said = receiver.recv_timeout(PROBE);
-    // It has ended, or must now.
+    // It has exited or is overdue.
     let _gone = child.kill();
     let _reaped = child.wait();
-    said.map_err(|_| "it did not end in time".to_owned())
+    said.map_err(|_| "it did not exit in time".to_owned())
 }
 
 fn beginning(pipe: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
-        // What came before an error is still what it said.
+        // Output before an error still counts.
         let _whole_or_part = pipe.take(4096).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,4 +1,4 @@
-//! `Glob`: files by name.
+//! `Glob`: finds files by name.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::root::{Place, Root};
 use crate::stop::Stop;
 
-/// How many paths are given.
+/// The maximum number of paths returned.
 const MOST: usize = 2000;
 
 /// A parsed call.
@@ -48,13 +48,13 @@ impl Glob {
             paths.push(shown(&self.place, found.path));
             ControlFlow::Continue(())
         })?;
-        let text = if paths.is_empty() { "no file matches".to_owned() } else { paths.join("\n") };
+        let text = if paths.is_empty() { "no files match".to_owned() } else { paths.join("\n") };
         let details = json!({ "matches": paths.len() });
         Ok(Output { text, is_error: false, truncated: walk.cut, details })
     }
 }
 
-/// The path from the root, as every tool takes it.
+/// The path relative to the root, in the form that every tool accepts.
 pub fn shown(place: &Place, path: &Path) -> String {
     let whole = if *place == Place::root() { path.to_path_buf() } else { place.path().join(path) };
     whole.display().to_string()

@@ -1,4 +1,4 @@
-//! `Grep`: lines by regular expression. Binary files, very large ones and links are left out.
+//! `Grep`: finds lines by regular expression. Skips binary files, very large files and links.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,14 +17,14 @@ use crate::output::Output;
 use crate::root::{Place, Root, open_regular};
 use crate::stop::Stop;
 
-/// How many lines are given if the call does not say, and at most.
+/// The default and the maximum number of lines.
 const USUAL: u64 = 250;
 const MOST: u64 = 5000;
 
-/// A larger file is not searched.
+/// Larger files are not searched.
 const LARGEST: u64 = 32 * 1024 * 1024;
 
-/// How much of a line is shown.
+/// Longer lines are cut.
 const WIDEST: usize = 500;
 
 /// A parsed call.
@@ -36,11 +36,11 @@ pub struct Grep {
     most: usize,
 }
 
-/// Which files are searched.
+/// Selects the files to search.
 #[derive(Debug)]
 struct Filter {
     pattern: GlobMatcher,
-    /// Without a slash the pattern is for the file's name, in every directory.
+    /// A pattern without a slash matches the file name in every directory.
     name_only: bool,
 }
 
@@ -106,7 +106,7 @@ struct Search<'a> {
     text: String,
     matches: usize,
     files: usize,
-    /// Files that are binary, too large or unreadable.
+    /// Number of binary, too large or unreadable files.
     skipped: usize,
 }
 
@@ -138,22 +138,22 @@ impl Search<'_> {
 
     fn into_output(mut self, cut: bool) -> Output {
         if self.text.is_empty() {
-            self.text.push_str("no line matches");
+            self.text.push_str("no matches");
         }
         let details = json!({ "matches": self.matches, "files": self.files, "skipped_files": self.skipped });
         Output { text: self.text, is_error: false, truncated: cut, details }
     }
 }
 
-/// The bytes of a text file of a bearable size.
+/// The content of a text file within the size limit.
 fn text_of(file: File) -> Option<Vec<u8>> {
     if file.metadata().ok()?.len() > LARGEST {
         return None;
     }
     let mut bytes = Vec::new();
-    // It may have grown since.
+    // The file may have grown since.
     file.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    // An empty last piece after the final line end is no line.
+    // The empty piece after the final newline is not a line.
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
     }

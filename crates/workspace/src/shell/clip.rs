@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Keeps the first and the last bytes of what is pushed.
+/// Keeps the first and the last bytes that were pushed.
 #[derive(Debug)]
 pub struct Clip {
     half: usize,
@@ -17,7 +17,6 @@ impl Clip {
         Self { half: most / 2, head: Vec::new(), tail: VecDeque::new(), seen: 0 }
     }
 
-    /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.seen = self.seen.saturating_add(bytes.len());
         let room = self.half.saturating_sub(self.head.len());
@@ -28,17 +27,17 @@ impl Clip {
         self.tail.drain(..over);
     }
 
-    /// How many bytes were pushed.
+    /// The number of bytes pushed.
     pub fn seen(&self) -> usize {
         self.seen
     }
 
-    /// The text, with a line that says how much was left out, and how much that was.
+    /// Returns the text, with a line that says how many bytes were omitted, and that number.
     pub fn into_text(self) -> (String, usize) {
         let cut = self.seen.saturating_sub(self.head.len()).saturating_sub(self.tail.len());
         let mut bytes = self.head;
         if cut > 0 {
-            bytes.extend_from_slice(format!("\n... {cut} bytes left out ...\n").as_bytes());
+            bytes.extend_from_slice(format!("\n... {cut} bytes omitted ...\n").as_bytes());
         }
         bytes.extend(self.tail);
         (String::from_utf8_lossy(&bytes).into_owned(), cut)
@@ -65,6 +64,6 @@ mod tests {
             clip.push(part.as_bytes());
         }
         assert_eq!(clip.seen(), 13);
-        assert_eq!(clip.into_text(), ("abc\n... 7 bytes left out ...\nklm".to_owned(), 7));
+        assert_eq!(clip.into_text(), ("abc\n... 7 bytes omitted ...\nklm".to_owned(), 7));
     }
 }

@@ -1,11 +1,11 @@
-//! The environment of a command: what is on the list, and never anything of Toolgate or with the name of a secret.
+//! The environment of a command: the listed variables, except those of Toolgate and those named like a secret.
 
 use std::ffi::OsString;
 
-/// Parts of a name that speak of a secret.
+/// Parts of names that indicate a secret.
 const SECRET: [&str; 8] = ["API_KEY", "APIKEY", "CREDENTIAL", "PASSPHRASE", "PASSWD", "PASSWORD", "SECRET", "TOKEN"];
 
-/// The variables that a command gets out of those that Toolgate has.
+/// Filters the variables of Toolgate for a command.
 pub fn inherited(
     own: impl Iterator<Item = (OsString, OsString)>,
     names: &[String],

@@ -1,4 +1,4 @@
-//! A running command and all that it started, as one process group that is killed as a whole.
+//! A running command and its descendants: one process group that is killed as a whole.
 
 use std::io;
 use std::process::ExitStatus;
@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 /// A started command.
 ///
-/// INVARIANT: while `leader` is some, the child has not been reaped, so that its number names no other process.
+/// INVARIANT: while `leader` is `Some`, the child has not been reaped, so its process id is not reused.
 #[derive(Debug)]
 pub struct Group {
     leader: Option<Pid>,
@@ -18,7 +18,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Starts the command, which leads a group of its own or makes itself the leader of one.
+    /// Starts the command, which is or makes itself the leader of a new group.
     pub fn start(mut command: Command) -> io::Result<Self> {
         let child = command.kill_on_drop(true).spawn()?;
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
@@ -26,13 +26,13 @@ impl Group {
         Ok(Self { leader, child, exit })
     }
 
-    /// Waits until the command has exited; what it started may still run.
+    /// Waits until the command exits; its children may still be running.
     pub async fn exited(&mut self) {
-        // A waiting thread that failed tells nothing; the group is killed and reaped either way.
+        // If the waiting thread failed, the group is killed and reaped all the same.
         let _waited = (&mut self.exit).await;
     }
 
-    /// Kills what is left and tells how the command ended.
+    /// Kills the remaining processes and returns the exit status of the command.
     pub async fn end(&mut self) -> io::Result<ExitStatus> {
         self.kill();
         let status = self.child.wait().await;
@@ -42,7 +42,8 @@ impl Group {
 
     fn kill(&self) {
         if let Some(leader) = self.leader {
-            // The leader first: a dead one cannot found the group after the group was sought. Either may be gone.
+            // The leader first: once dead, it cannot create the group after the group was killed. Either may be gone
+            // already.
             let _gone = kill_process(leader, Signal::KILL);
             let _empty = kill_process_group(leader, Signal::KILL);
         }
@@ -55,7 +56,7 @@ impl Drop for Group {
     }
 }
 
-/// Leaves the zombie in place, so that the group can still be killed by the leader's number.
+/// Leaves the zombie, so that the group can still be killed by the leader's process id.
 fn wait_without_reaping(leader: Option<Pid>) {
     let Some(leader) = leader else { return };
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

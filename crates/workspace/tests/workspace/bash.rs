@@ -61,7 +61,7 @@ async fn a_command_that_fails_says_how() {
         assert_eq!((output.text.as_str(), output.is_error), ("bad\n(exit status 3)", true));
         assert_eq!(output.details["exit_code"], 3);
         let output = place.call(Bash, json!({ "command": "kill -TERM $$" })).await.unwrap();
-        assert_eq!((output.text.as_str(), output.is_error), ("(ended by signal 15)", true));
+        assert_eq!((output.text.as_str(), output.is_error), ("(killed by signal 15)", true));
     }
 }
 
@@ -97,7 +97,7 @@ async fn a_command_out_of_time_ends_with_its_grandchildren() {
         assert!(!call.is_finished());
         tokio::time::advance(Duration::from_millis(200)).await;
         let output = call.await.unwrap().unwrap();
-        assert_eq!(output.text, "started\n(ended after 5000 ms, its time limit)");
+        assert_eq!(output.text, "started\n(killed after the timeout of 5000 ms)");
         assert!(output.is_error);
         assert_eq!(output.details["timed_out"], true);
         assert_eq!(output.details["exit_code"], json!(null));
@@ -143,7 +143,7 @@ async fn of_long_output_the_beginning_and_the_end_are_kept() {
     let place = Place::with(Limits { output_bytes: 100, ..Limits::default() });
     let output = place.call(Bash, json!({ "command": "echo first; yes | head -c 5000; echo last" })).await.unwrap();
     assert!(output.text.starts_with("first\ny\n"), "{}", output.text);
-    assert!(output.text.contains("\n... 4911 bytes left out ...\n"), "{}", output.text);
+    assert!(output.text.contains("\n... 4911 bytes omitted ...\n"), "{}", output.text);
     assert!(output.text.ends_with("y\nlast\n"), "{}", output.text);
     assert!(output.truncated && !output.is_error);
 }
@@ -153,7 +153,7 @@ async fn a_flood_of_output_ends_the_command() {
     for sandbox in [SandboxRequirement::WherePossible, SandboxRequirement::Off] {
         let place = Place::with(Limits { flood_bytes: 1 << 20, sandbox, ..Limits::default() });
         let output = place.call(Bash, json!({ "command": "echo $$ > own; (yes) & yes" })).await.unwrap();
-        assert!(output.text.ends_with("(ended because it printed too much)"));
+        assert!(output.text.ends_with("(killed because it exceeded the output limit)"));
         assert!(output.is_error && output.truncated);
         assert_gone(&place.root, "own").await;
     }

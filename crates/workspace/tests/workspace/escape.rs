@@ -170,7 +170,7 @@ async fn special_files_are_refused_and_not_waited_for() {
         let grep = json!({ "pattern": "x", "path": path });
         assert_eq!(place.refused(Grep, grep).await, WorkspaceError::Special);
     }
-    assert_eq!(place.text(Grep, json!({ "pattern": "x" })).await, "no line matches");
+    assert_eq!(place.text(Grep, json!({ "pattern": "x" })).await, "no matches");
 }
 
 #[tokio::test]

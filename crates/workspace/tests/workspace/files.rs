@@ -49,7 +49,7 @@ async fn of_a_huge_file_only_the_beginning_is_read_and_no_character_is_cut() {
     let sparse = fs::File::create(place.root.join("sparse")).unwrap();
     sparse.set_len(1 << 40).unwrap();
     assert_eq!(place.refused(Read, json!({ "file_path": "sparse" })).await, WorkspaceError::Binary);
-    assert_eq!(place.text(Grep, json!({ "pattern": "x", "path": "sparse" })).await, "no line matches");
+    assert_eq!(place.text(Grep, json!({ "pattern": "x", "path": "sparse" })).await, "no matches");
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn glob_lists_files_by_path_in_order_and_leaves_out_version_control() {
     }
     assert_eq!(place.text(Glob, json!({ "pattern": "**/*.rs" })).await, "a/deep/y.rs\na/z.rs\nb.rs");
     assert_eq!(place.text(Glob, json!({ "pattern": "*.{rs,txt}", "path": "a" })).await, "a/c.txt\na/z.rs");
-    assert_eq!(place.text(Glob, json!({ "pattern": "*.py" })).await, "no file matches");
+    assert_eq!(place.text(Glob, json!({ "pattern": "*.py" })).await, "no files match");
     assert_eq!(place.refused(Glob, json!({ "pattern": "../*" })).await, WorkspaceError::OutsideRoot);
     assert_eq!(place.refused(Glob, json!({ "pattern": "*", "path": "b.rs" })).await, WorkspaceError::NotADirectory);
 }

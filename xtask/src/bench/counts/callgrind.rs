@@ -1,4 +1,4 @@
-//! A profile as callgrind writes it: functions, the instructions of each, and how often each calls another.
+//! A profile of callgrind: functions, the instructions of each, and how often each calls another.
 
 use std::collections::HashMap;
 
@@ -10,17 +10,16 @@ const ALLOCATE_IN_C: [&str; 4] = ["malloc", "calloc", "realloc", "posix_memalign
 /// The function of SQLite that flushes a file.
 const FLUSH: &str = "unixSync";
 
-/// What is counted of a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     pub instructions: u64,
     /// Instructions of the block function of SHA-256.
     pub hashing: u64,
-    /// Blocks that Rust code asked for.
+    /// Allocations by Rust code.
     pub allocated: u64,
-    /// Blocks that Rust code asked to make larger or smaller.
+    /// Reallocations by Rust code.
     pub reallocated: u64,
-    /// Blocks that C code asked for.
+    /// Allocations by C code.
     pub of_c: u64,
     pub flushes: u64,
 }

@@ -1,10 +1,10 @@
-//! The figures that the repository keeps, and how new ones compare with them.
+//! The recorded figures, and the comparison of new ones with them.
 
 use std::fs;
 
 use crate::process::root;
 
-/// Where they are kept, from the root of the repository.
+/// Relative to the root of the repository.
 pub const FILE: &str = "xtask/bench-counts.txt";
 
 const HEAD: &str = "\
@@ -13,7 +13,7 @@ const HEAD: &str = "\
 # connections  instructions  allocations
 ";
 
-/// What a call costs on this many connections.
+/// The cost of a call on this many connections.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counts {
     pub connections: u32,

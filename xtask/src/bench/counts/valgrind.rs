@@ -28,7 +28,8 @@ impl Valgrind {
         Self { profile: directory.join(format!("{name}.callgrind")), pipes: directory.join(format!("{name}-vgdb")) }
     }
 
-    /// The command that starts `binary`. Fair scheduling of threads keeps the batches of the ledger alike in all runs.
+    /// The command that starts `binary`. Fair scheduling of threads keeps the batches of the ledger similar in all
+    /// runs.
     pub fn command(&self, binary: &Path) -> Vec<OsString> {
         let mut command: Vec<OsString> =
             ["env", TUNABLES, INTEGRATION, "valgrind", "--tool=callgrind", "--fair-sched=yes"]
@@ -40,7 +41,7 @@ impl Valgrind {
         command
     }
 
-    /// Writes what was counted since the last dump.
+    /// Writes the counts since the last dump.
     pub fn dump(&self, process: u32) -> Result<Dump, String> {
         let mut command = program("vgdb", &[]);
         command.arg(option("--vgdb-prefix=", &self.pipes)).args([&format!("--pid={process}"), "dump"]);

@@ -4,17 +4,15 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// A gate, and a key to speak with it.
+/// A gate, and a key for requests to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Api<'a> {
-    /// Where it listens.
     pub address: SocketAddr,
-    /// Whose request it is.
     pub key: &'a str,
 }
 
 impl Api<'_> {
-    /// Posts a JSON body and returns that of the answer; any answer but success is an error.
+    /// Posts a JSON body and returns that of the response; any status but success is an error.
     pub fn post(&self, path: &str, body: &str) -> Result<String, String> {
         let answer = self.exchange(path, body).map_err(|error| format!("POST {path}: {error}"))?;
         let (status, body) = parse(&answer).ok_or_else(|| format!("POST {path}: not HTTP: {answer}"))?;

@@ -1,4 +1,4 @@
-//! What a bare flush costs on the file system that holds the ledger: nobody who records durably can be faster.
+//! The cost of a bare flush on the file system of the ledger: the lower bound for a durable record.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -9,11 +9,12 @@ use super::scratch::Scratch;
 /// About what one small transaction writes.
 const RECORD: [u8; 4096] = [7; 4096];
 
-/// How many records the file holds.
+/// The number of records in the file.
 const RECORDS: u64 = 1024;
 
-/// Writes and flushes (fdatasync) one record after the other for this long; the time of each, in microseconds. The file
-/// is written over and over, as both engines do with their write-ahead logs: one that grows costs a flush more.
+/// Writes and flushes (fdatasync) one record after the other for this long; returns the time of each, in microseconds.
+/// The file is overwritten repeatedly, as both engines do with their write-ahead logs: a growing file costs one more
+/// flush.
 pub fn flushes(scratch: &Scratch, span: Duration) -> Result<Vec<f64>, String> {
     let path = scratch.path().join("flushed");
     let failed = |error: io::Error| format!("{}: {error}", path.display());

@@ -1,4 +1,4 @@
-//! Load from outside: wrk posts one fixed request over and over and tells what came of it.
+//! External load: wrk posts one fixed request repeatedly and reports the results.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::programs;
 use super::scratch::Scratch;
 use crate::process::program;
 
-/// What is called, as a script for wrk.
+/// The request, as a script for wrk.
 #[derive(Debug)]
 pub struct Target {
     url: String,
@@ -16,16 +16,16 @@ pub struct Target {
     caller: Caller,
 }
 
-/// What wrk saw. Calls that were still unanswered when it ended are not among them.
+/// The results of wrk. Calls without a response when it ended are not included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
-    /// Answers.
+    /// Responses.
     pub calls: u64,
-    /// Answers in a second.
+    /// Responses per second.
     pub rate: f64,
-    /// Half of the answers came sooner, in microseconds.
+    /// The median latency, in microseconds.
     pub p50: f64,
-    /// All but one of a hundred answers came sooner, in microseconds.
+    /// The 99th percentile of the latency, in microseconds.
     pub p99: f64,
 }
 
@@ -54,7 +54,7 @@ impl Target {
         let mut command = program("wrk", &["--threads", "1", "--connections", &connections, "--duration", &span]);
         command.args(["--timeout", "10s", "--script"]).arg(&self.script).arg(&self.url);
         let printed = programs::output(&mut command)?;
-        let figures = read(&printed).ok_or_else(|| format!("wrk gave no figures:\n{printed}"))?;
+        let figures = read(&printed).ok_or_else(|| format!("wrk printed no figures:\n{printed}"))?;
         figures.map_err(|errors| format!("calls to {} failed: {errors}", self.url))
     }
 }
@@ -77,7 +77,7 @@ end
     )
 }
 
-/// Reads the line that the script prints; the inner error counts what failed.
+/// Parses the line that the script prints; the inner error counts failures.
 fn read(printed: &str) -> Option<Result<Figures, String>> {
     let line = printed.lines().find_map(|line| line.strip_prefix("figures "))?;
     let words: Vec<&str> = line.split(' ').collect();
@@ -97,7 +97,7 @@ fn read(printed: &str) -> Option<Result<Figures, String>> {
         .map(|(kind, count)| format!("{count} {kind}"))
         .collect();
     Some(match (failed.is_empty(), calls) {
-        (true, 0) => Err("not one was answered".to_owned()),
+        (true, 0) => Err("no call completed".to_owned()),
         (true, _) => Ok(figures),
         (false, _) => Err(failed.join(", ")),
     })
@@ -118,7 +118,7 @@ mod tests {
     fn a_failed_call_fails_the_run() {
         let printed = "figures 4000 2000000 480.0 1200.5 0 2 0 7 0\n";
         assert_eq!(read(printed), Some(Err("2 read, 7 status other than 2xx or 3xx".to_owned())));
-        assert_eq!(read("figures 0 2000000 0.0 0.0 0 0 0 0 0"), Some(Err("not one was answered".to_owned())));
+        assert_eq!(read("figures 0 2000000 0.0 0.0 0 0 0 0 0"), Some(Err("no call completed".to_owned())));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! A caller that waits for each response before it calls again: it takes the time of each call, or makes an exact number of
-//! calls. wrk corrects its figures for the calls that it might have made meanwhile, so that one long call counts several
-//! times; this does not.
+//! A caller that waits for each response before the next call: it measures the time of each call, or makes an exact
+//! number of calls. wrk corrects its figures for the calls that it could have made in the meantime, so that one long
+//! call counts several times; this does not.
 
 use std::fmt::Display;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -44,8 +44,8 @@ impl Caller {
         Ok(times)
     }
 
-    /// Calls on all connections at once, then waits for all responses, this many times; the rounds are spread evenly over
-    /// `span`, or follow each other at once where they take longer. A failed call fails the run.
+    /// Calls on all connections at once, then waits for all responses, this many times; the rounds are spread evenly
+    /// over `span`, or follow each other at once if they take longer. A failed call fails the run.
     pub fn call(&self, connections: u32, rounds: u32, span: Duration) -> Result<(), String> {
         let mut connections = (0..connections).map(|_| self.connect()).collect::<Result<Vec<_>, _>>()?;
         let begun = Instant::now();
@@ -81,7 +81,7 @@ impl Caller {
     }
 }
 
-/// Reads one answer to its end and tells its status.
+/// Reads one response to its end and returns its status.
 fn read_response(answers: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
     answers.read_line(&mut line)?;

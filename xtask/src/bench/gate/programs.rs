@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::program;
 
-/// Runs a program to its end and returns what it printed; anything but success is an error with what it said.
+/// Runs a program to its end and returns its output; anything but success is an error with its messages.
 pub fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{name} could not be started: {error}"))?;
@@ -29,7 +29,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a program with nothing in its environment but the path and `environment`; its complaints go to the file `log`.
+    /// Starts a program with nothing in its environment but the path and `environment`; its standard error goes to the
+    /// file `log`.
     pub fn start(
         program: &Path,
         arguments: &[&OsStr],
@@ -45,12 +46,11 @@ impl Process {
         Ok(Self { child: command.spawn().map_err(failed)?, log })
     }
 
-    /// Its number.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it prints; once.
+    /// Its standard output; once.
     pub fn take_output(&mut self) -> Option<std::process::ChildStdout> {
         self.child.stdout.take()
     }
@@ -60,7 +60,7 @@ impl Process {
         self.child.try_wait().ok().flatten()
     }
 
-    /// What it has complained about so far.
+    /// Its standard error so far.
     pub fn complaints(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -75,19 +75,19 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only where the process is gone.
+        // Both fail only if the process has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A loopback address that nobody listens on.
+/// A free loopback address.
 pub fn free_address() -> Result<SocketAddr, String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     listener.map_err(|error| format!("no free port: {error}"))
 }
 
-/// Waits until somebody listens there; answers whether that happened in ten seconds.
+/// Waits until a server listens there; returns whether that happened within ten seconds.
 pub fn listens(address: SocketAddr, mut gone: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(10) && !gone() {
@@ -99,7 +99,7 @@ pub fn listens(address: SocketAddr, mut gone: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// Lets time pass: the processes that are measured have no event to wait on.
+/// Sleeps: the measured processes have no event to wait for.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures in the machine's own time")]
 pub fn pause(span: Duration) {
     std::thread::sleep(span);

@@ -1,10 +1,10 @@
-//! What was measured, as tables, and whether the targets are met.
+//! The results as tables, and the comparison with the targets.
 
 use super::super::options::Engine;
 use super::super::table;
 use super::subject::{Footprint, Sample};
 
-/// What was measured on one engine.
+/// The results on one engine.
 #[derive(Debug)]
 pub struct Measured {
     pub engine: Engine,
@@ -29,7 +29,6 @@ pub struct Alone {
     pub direct: Vec<f64>,
     /// Calls through the gate with few grants in its ledger.
     pub gate: Vec<f64>,
-    /// Bare flushes.
     pub flushes: Vec<f64>,
 }
 
@@ -37,13 +36,13 @@ pub struct Alone {
 #[derive(Debug)]
 pub struct Load {
     pub connections: u32,
-    /// Calls of the service itself; without a gate there is no processor time.
+    /// Calls of the service itself; without a gate there is no CPU time.
     pub direct: Vec<Sample>,
     /// Calls through the gate with few grants in its ledger.
     pub few: Vec<Sample>,
     /// Calls through the gate with many; none where it was left out.
     pub many: Vec<Sample>,
-    /// Calls through the baseline, with few grants; none where there is no baseline.
+    /// Calls through the baseline, with few grants; empty without a baseline.
     pub baseline: Vec<Sample>,
 }
 
@@ -122,7 +121,7 @@ impl Measured {
         table::print(title, &head, &rows);
     }
 
-    /// Each target with what was reached. A missed target is no failure: the machine may be busy.
+    /// Each target with the result. A missed target is not a failure: the machine may be busy.
     fn targets(&self) -> Vec<String> {
         let Footprint { idle, loaded, calls, bytes_per_call } = self.footprints.few;
         let mut targets = Vec::new();
@@ -216,7 +215,6 @@ impl Load {
     }
 }
 
-/// What a figure must be.
 enum Bound {
     AtMost(f64),
     AtLeast(f64),
@@ -242,13 +240,13 @@ fn middle(samples: &[Sample], pick: Pick) -> f64 {
     percentile(&samples.iter().map(pick).collect::<Vec<_>>(), 50)
 }
 
-/// Of each round by itself, so that what else the machine does falls on both alike.
+/// Per round, so that other load on the machine affects both alike.
 fn ratio(samples: &[Sample], beside: &[Sample], pick: Pick) -> f64 {
     let ratios = samples.iter().zip(beside).map(|(sample, other)| pick(sample) / pick(other));
     percentile(&ratios.collect::<Vec<_>>(), 50)
 }
 
-/// The value that this many of a hundred are below; not a number where there is none.
+/// The given percentile; NaN without values.
 fn percentile(values: &[f64], hundredths: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,15 +1,15 @@
-//! A directory for one run, in the build directory: that is on a disk, while the system's temporary directory may be kept
-//! in memory, where a flush costs nothing.
+//! A directory for one run, in the build directory: that is on a disk, while the system's temporary directory may be in
+//! memory, where a flush costs nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Gone when dropped.
+/// Removed on drop.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes a new one below `parent`.
+    /// Creates a new one below `parent`.
     pub fn make(parent: &Path) -> Result<Self, String> {
         let path = parent.join(format!("bench-gate-{}", std::process::id()));
         // Left by an earlier run of the same number that was killed.
@@ -20,7 +20,6 @@ impl Scratch {
         Ok(Self(path))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -1,5 +1,5 @@
-//! The store below a gate, reached past the gate while it is stopped: to fill it with grants, and to count what the gate
-//! wrote. Statements are in the SQL that both engines speak.
+//! The store of a gate, accessed directly while the gate is stopped: to fill it with grants, and to count what the gate
+//! wrote. Statements are in the SQL that both engines accept.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,24 +8,22 @@ use std::process::Command;
 use super::programs;
 use crate::process::{program, run};
 
-/// Where one gate keeps its ledger.
+/// The place of a gate's ledger.
 #[derive(Debug)]
 pub enum Store {
-    /// A directory.
     Sqlite(PathBuf),
-    /// A database.
     Postgres {
         /// The URL of the database.
         url: String,
     },
 }
 
-/// What a ledger holds about calls.
+/// The records of calls in a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
-    /// Invocations that succeeded.
+    /// Successful invocations.
     pub invocations: u64,
-    /// Events in the log that say so.
+    /// Their events in the log.
     pub events: u64,
 }
 
@@ -42,7 +40,7 @@ impl Store {
         Ok(Self::Postgres { url: format!("{server}/{name}") })
     }
 
-    /// Makes copies of the one grant in the ledger, each for another agent, until there are `total`.
+    /// Copies the one grant in the ledger, each copy for another agent, until there are `total`.
     pub fn multiply_grant(&self, total: u64) -> Result<(), String> {
         let copies = total.saturating_sub(1);
         let make = format!(
@@ -50,11 +48,11 @@ impl Store {
              WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {copies}) \
              SELECT numbers.n AS n, grants.* FROM grants, numbers"
         );
-        // An id is 32 characters; digits are valid in all of them, so the last seven can hold the number.
+        // An id has 32 characters; digits are valid in all of them, so the last seven can hold the number.
         let name =
             "UPDATE copies SET agent = 'agent-' || n, id = substr(id, 1, 25) || substr(CAST(10000000 + n AS TEXT), 2)";
         let insert = ["ALTER TABLE copies DROP COLUMN n", "INSERT INTO grants SELECT * FROM copies"];
-        // What is left to the background would fall into the measurement.
+        // Pending background work would affect the measurement.
         let finish: &[&str] = match self {
             Self::Sqlite(_) => &["PRAGMA wal_checkpoint(TRUNCATE)"],
             Self::Postgres { .. } => &["VACUUM ANALYZE grants", "CHECKPOINT"],
@@ -67,9 +65,8 @@ impl Store {
         if stored == total { Ok(()) } else { Err(format!("{stored} grants are in the ledger instead of {total}")) }
     }
 
-    /// Counts the calls.
     pub fn recorded(&self) -> Result<Recorded, String> {
-        // The baseline may be of before events were stored by the batch. In a run without a name there is one call.
+        // The baseline may predate batched events. A run without a name has one call.
         let events = self
             .number("SELECT count(DISTINCT run) FROM event_runs WHERE EXISTS (SELECT 1 FROM event_batches)")
             .or_else(|_| self.number("SELECT count(*) FROM events WHERE kind = 'tool.invoked'"))?;
@@ -77,7 +74,7 @@ impl Store {
         Ok(Recorded { invocations, events })
     }
 
-    /// Its size on disk, with everything in the write-ahead log of SQLite taken over. That of PostgreSQL belongs to the whole
+    /// Its size on disk, with the write-ahead log of SQLite checkpointed. That of PostgreSQL belongs to the whole
     /// cluster and is not counted.
     pub fn bytes(&self) -> Result<u64, String> {
         match self {
@@ -124,7 +121,7 @@ fn psql(url: &str) -> Command {
     )
 }
 
-/// Each statement in a transaction of its own, all in one session.
+/// Each statement in its own transaction, all in one session.
 fn query(mut psql: Command, statements: &[&str]) -> Result<String, String> {
     for statement in statements {
         psql.args(["--command", statement]);

@@ -1,5 +1,5 @@
-//! A gate in a process of its own with everything a governed call needs: an agent with a key, a service with a schema, a
-//! sealed credential, a grant with constraints, and as many grants of others as wanted.
+//! A gate in its own process with everything that a governed call needs: an agent with a key, a service with a schema,
+//! a sealed credential, a grant with constraints, and as many other grants as wanted.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader};
@@ -16,7 +16,7 @@ use super::store::Store;
 use super::upstream::{self, Upstream};
 use super::usage::{self, Ticks};
 
-/// What a tool call carries; a direct call carries the same.
+/// The parameters of a tool call; a direct call has the same.
 pub const PARAMETERS: &str = r#"{"amount":1999,"currency":"usd","note":"one of many calls"}"#;
 
 /// Every background task has run once after this time.
@@ -33,14 +33,14 @@ pub struct Prepared<'a> {
     key: String,
 }
 
-/// A running gate, and how many calls were made through it.
+/// A running gate, and the number of calls made through it.
 #[derive(Debug)]
 pub struct Subject {
     gate: Gate,
     store: Store,
     target: Target,
     answered: u64,
-    /// How many calls may have been in flight when a load ended.
+    /// The number of calls that may have been in flight when a load ended.
     unanswered: u64,
     /// Resident memory before the first call, in megabytes.
     idle: f64,
@@ -48,7 +48,7 @@ pub struct Subject {
     bytes: u64,
 }
 
-/// What is left of a gate that was stopped.
+/// The footprint of a stopped gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Footprint {
     /// Resident memory before the first call, in megabytes.
@@ -57,14 +57,13 @@ pub struct Footprint {
     pub loaded: f64,
     /// Calls that the figures belong to.
     pub calls: u64,
-    /// Bytes by which a call made the store larger.
+    /// Growth of the store per call, in bytes.
     pub bytes_per_call: f64,
 }
 
 /// One load on a gate.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// What the callers saw.
     pub figures: Figures,
     /// User and system time of the gate for one call, in microseconds.
     pub processor: f64,
@@ -106,7 +105,7 @@ impl<'a> Prepared<'a> {
 }
 
 impl Subject {
-    /// Loads it, and counts its processor time until it rests again: records are taken into the log after the answer.
+    /// Loads it, and measures its CPU time until it is idle again: events are integrated after the response.
     pub fn measure(&mut self, ticks: Ticks, connections: u32, span: Duration) -> Result<Sample, String> {
         let process = self.gate.process.id();
         let before = ticks.processor_time(process)?;
@@ -136,13 +135,13 @@ impl Subject {
         self.gate.process.id()
     }
 
-    /// How many calls it has answered.
+    /// The number of completed calls.
     pub fn answered(&self) -> u64 {
         self.answered
     }
 
-    /// Stops the gate and compares the calls that were made with those in the ledger. Calls that were in flight when a
-    /// load ended may be there or not.
+    /// Stops the gate and compares the calls made with those in the ledger. Calls in flight when a load ended may or
+    /// may not be there.
     pub fn finish(self) -> Result<Footprint, String> {
         let loaded = usage::resident(self.gate.process.id())?;
         self.gate.stop()?;
@@ -162,7 +161,7 @@ impl Subject {
     }
 }
 
-/// The processor time when the process has come to rest, or works on for long.
+/// The CPU time when the process is idle, or is busy for long.
 fn at_rest(ticks: Ticks, process: u32) -> Result<f64, String> {
     const LOOK: Duration = Duration::from_millis(500);
     const IDLE_MICROSECONDS: f64 = 20_000.0;
@@ -179,12 +178,11 @@ fn at_rest(ticks: Ticks, process: u32) -> Result<f64, String> {
     Ok(used)
 }
 
-/// A running gate.
 #[derive(Debug)]
 struct Gate {
     process: Process,
     address: SocketAddr,
-    /// Kept open, so that whatever it prints later has somewhere to go.
+    /// Kept open, so that later output does not fail.
     _output: BufReader<ChildStdout>,
 }
 
@@ -219,7 +217,8 @@ impl Gate {
     }
 }
 
-/// Makes what a call needs and returns the agent's key. Every check of the path has something to do.
+/// Creates everything that a call needs and returns the agent's key. Every stage of the pipeline has something to
+/// check.
 fn populate(address: SocketAddr, upstream: &str) -> Result<String, String> {
     let api = Api { address, key: ADMINISTRATOR };
     api.post("/api/v1/agents", r#"{"id":"bench-agent"}"#)?;

@@ -1,4 +1,4 @@
-//! The service that is called: nginx with one worker and one fixed answer, as fast as a service can be.
+//! The called service: nginx with one worker and one fixed response, as fast as a service can be.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -6,13 +6,11 @@ use std::net::SocketAddr;
 use super::programs::{self, Process};
 use super::scratch::Scratch;
 
-/// The path of its one endpoint.
 pub const PATH: &str = "/v1/echo";
 
-/// A text that is in its answer and nowhere else.
+/// A text that is only in its response.
 pub const MARK: &str = "echo_4711";
 
-/// A running nginx.
 #[derive(Debug)]
 pub struct Upstream {
     address: SocketAddr,

@@ -1,4 +1,4 @@
-//! What a process has used so far, as the system counts it.
+//! The resources that a process has used, as the system counts them.
 
 use std::fs;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::process::program;
 pub struct Ticks(f64);
 
 impl Ticks {
-    /// Asks the system how many ticks it counts in a second.
+    /// Reads the number of ticks per second from the system.
     pub fn ask() -> Result<Self, String> {
         let printed = programs::output(&mut program("getconf", &["CLK_TCK"]))?;
         printed.trim().parse().map(Self).map_err(|_| format!("getconf CLK_TCK printed {printed:?}"))
@@ -33,7 +33,7 @@ pub fn resident(process: u32) -> Result<f64, String> {
 pub fn machine(span: Duration) -> Result<f64, String> {
     let look = || {
         let text = fs::read_to_string("/proc/stat").map_err(|error| format!("/proc/stat: {error}"))?;
-        all_and_idle(&text).ok_or_else(|| "/proc/stat has another shape than expected".to_owned())
+        all_and_idle(&text).ok_or_else(|| "/proc/stat has an unexpected format".to_owned())
     };
     let (all_before, idle_before) = look()?;
     programs::pause(span);
@@ -45,10 +45,10 @@ pub fn machine(span: Duration) -> Result<f64, String> {
 fn read(process: u32, file: &str, figure: fn(&str) -> Option<u64>) -> Result<u64, String> {
     let path = format!("/proc/{process}/{file}");
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    figure(&text).ok_or_else(|| format!("{path} has another shape than expected"))
+    figure(&text).ok_or_else(|| format!("{path} has an unexpected format"))
 }
 
-/// Fields 14 and 15. The second field is the program's name, in parentheses, and may hold anything.
+/// Fields 14 and 15. The second field is the program's name, in parentheses, and may contain anything.
 fn ticks_used(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
     let user: u64 = fields.next()?.parse().ok()?;

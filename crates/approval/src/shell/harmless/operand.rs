@@ -1,40 +1,39 @@
-//! Operands: what the words of a command are that are no options.
+//! Operands: the words of a command that are not options.
 
 use super::{Surroundings, options};
 
-/// What a program takes besides options.
+/// The operands that a program takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing.
     Nothing,
     /// Paths inside the workspace.
     Paths,
-    /// Paths inside the workspace, with the names of tests behind `::`.
+    /// Paths inside the workspace, with names of tests after `::`.
     Tests,
-    /// One text, such as an expression that is looked for, and then paths.
+    /// One text, such as a search expression, and then paths.
     TextThenPaths,
     /// Names of commits, or paths.
     Revisions,
-    /// Any text: it names no file and is not run.
+    /// Any text: it names no file and is not executed.
     Text,
-    /// Any text, and no options: whatever comes is text.
+    /// Any text, and no options: every word is text.
     Anything,
     /// A name that must be part of the prefix, and then paths.
     Granted,
-    /// One of these words, divided by blanks, and then any text.
+    /// One of these words, separated by blanks, and then any text.
     Verb(&'static str),
 }
 
-/// The operands that were read so far.
+/// The operands read so far.
 #[derive(Debug, Default)]
 pub(super) struct Operands {
     count: usize,
-    /// The first was granted by a person, and is none that the table lists.
+    /// The first operand was granted by a person and is not in the table.
     own: bool,
 }
 
 impl Operands {
-    /// Whether the next operand stands where one of the listed words must, and is none of them.
+    /// Whether the next operand must be one of the listed words and is not.
     pub(super) fn is_unlisted_verb(&self, kind: Kind, word: &str) -> bool {
         matches!(kind, Kind::Verb(listed) if self.count == 0 && !listed.split(' ').any(|verb| verb == word))
     }
@@ -62,21 +61,21 @@ impl Operands {
     }
 }
 
-/// A path that leads, by its text, to a place inside the workspace, and that no program could take for anything but a
-/// path: no list of arguments in a file (`@file`), no variable (`a=b`), no other machine (`host:path`).
+/// A path that by its text is inside the workspace, and that no program could take for anything but a path: not a file
+/// of arguments (`@file`), a variable (`a=b`) or another machine (`host:path`).
 pub(super) fn is_inside(word: &str, around: Surroundings<'_>) -> bool {
     let is_plain = !word.is_empty() && !word.contains([':', '@', '=', '\\']) && !word.starts_with(['+', '~', '-']);
     // The input of a pipe.
     (is_plain || word == "-") && stays_inside(word, around)
 }
 
-/// Whether a person would take it for a path and for nothing else: `deploy` may be anything.
+/// Whether it can only be a path: `deploy` may be anything.
 pub(super) fn looks_like_a_path(word: &str) -> bool {
     !options::is_option(word) && word != "-" && word.contains(['/', '.'])
 }
 
 fn is_revision(word: &str, around: Surroundings<'_>) -> bool {
-    // `:(top)` and `:/` are words of git's own.
+    // `:(top)` and `:/` are git syntax.
     let is_plain = !word.starts_with([':', '+', '~']) && !word.contains(['=', '\\']) && !word.contains("::");
     is_plain && word.split(':').all(|part| stays_inside(part, around))
 }

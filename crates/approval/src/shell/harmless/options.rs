@@ -1,16 +1,16 @@
-//! Options as the table lists them. Each entry is one spelling, and nothing else is taken for it:
+//! Options as the table lists them. Each entry is one spelling and matches nothing else:
 //!
 //! | entry | covers |
 //! | --- | --- |
 //! | `--name`, `-name`, `+word` | exactly that |
 //! | `--name=` | `--name=value` and `--name value` |
 //! | `--name[=]` | `--name` and `--name=value`, never a next word |
-//! | `--name=/` | as `--name=`, where the value is a path inside the workspace |
+//! | `--name=/` | as `--name=`, with a path inside the workspace as its value |
 //! | `-x` | the letter, also among others: `-vx` |
 //! | `-x=`, `-x[=]`, `-x=/` | the letter with a value, which ends a bundle: `-vx5` |
 //! | `-#` | digits: `-5` |
 //!
-//! Letters are bundled only where the list has no option of one dash and several letters.
+//! Letters are bundled only if the list has no option of one dash and several letters.
 
 use super::SHOWN;
 
@@ -22,12 +22,12 @@ pub(super) struct Options {
     bundles: bool,
 }
 
-/// What an option is by the list.
+/// The result of looking up an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found<'a> {
-    /// Listed, with its value where it has one.
+    /// Listed, with its value if it has one.
     Complete,
-    /// Listed, and the next word is its value; a path, or any text.
+    /// Listed, and the next word is its value: a path, or any text.
     TakesNext { path: bool },
     /// Listed, with a value that must be a path inside the workspace.
     TakesPath { value: &'a str },
@@ -57,7 +57,7 @@ impl Options {
         Self { list, bundles: !list.split_ascii_whitespace().any(is_long) }
     }
 
-    /// Whether a word that does not begin with a dash is in the list, as `+nightly` is.
+    /// Whether a word that does not begin with a dash is in the list, such as `+nightly`.
     pub(super) fn lists_word(self, word: &str) -> bool {
         word.starts_with('+') && self.list.split_ascii_whitespace().any(|entry| entry == word)
     }
@@ -84,7 +84,7 @@ impl Options {
         }
     }
 
-    /// What of an option may be repeated: of a bundle, no more than the first letter that is not listed.
+    /// The part of an option that may be repeated in messages: of a bundle, only the first letter that is not listed.
     pub(super) fn shown(self, word: &str) -> String {
         let name = word.split('=').next().unwrap_or(word);
         let length = if name.starts_with("--") || !self.bundles { SHOWN } else { 2 };

@@ -1,6 +1,6 @@
-//! The table of what is harmless, program by program: options that neither write a file, nor run another program, nor load
-//! settings, nor read outside the workspace, and what operands are. To add one, add a word or a line here. What is not
-//! listed asks; a program that is not listed has no harmless options.
+//! The table of harmless arguments by program: options that neither write a file, nor run another program, nor load
+//! settings, nor read outside the workspace, and the kind of operands. To extend it, add a word or a line. What is not
+//! listed needs approval; a program that is not listed has no harmless options.
 
 use super::operand::Kind::{self, Anything, Granted, Nothing, Paths, Revisions, Tests, Text, TextThenPaths, Verb};
 
@@ -9,25 +9,24 @@ mod simple;
 
 pub(super) use self::simple::EVERYWHERE;
 
-/// Words divided by blanks.
+/// Words separated by blanks.
 type List = &'static str;
 
-/// What is known of a program.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// Its names, in lower case and without versions.
+    /// Names in lower case, without versions.
     pub(super) names: List,
-    /// Its options, in the notation of [`super::options`]; where it has subcommands, those before them.
+    /// Options, in the notation of [`super::options`]; with subcommands, those before the subcommand.
     pub(super) options: List,
-    /// What it takes besides, where it has no subcommands.
+    /// Operands, if it has no subcommands.
     pub(super) operands: Kind,
-    /// Its subcommands that are harmless.
+    /// The harmless subcommands.
     pub(super) subcommands: &'static [Subcommand],
     /// How operands that are not listed are treated.
     pub(super) unlisted: Unlisted,
 }
 
-/// A subcommand, or several that take the same.
+/// A subcommand, or several with the same options.
 #[derive(Debug)]
 pub(super) struct Subcommand {
     pub(super) names: List,
@@ -35,12 +34,12 @@ pub(super) struct Subcommand {
     pub(super) operands: Kind,
 }
 
-/// What becomes of subcommands that are not listed.
+/// How subcommands that are not listed are treated.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unlisted {
     /// They may be aliases, plugins or programs, or run what they are given: no prefix names one.
     Refused,
-    /// A prefix may name one, but for these, which run what they are given.
+    /// A prefix may name one, except these, which run what they are given.
     Named { refused: List },
 }
 
@@ -59,7 +58,7 @@ const fn sub(names: List, options: List, operands: Kind) -> Subcommand {
     Subcommand { names, options, operands }
 }
 
-/// All programs: version control and services from here, the others by what they are.
+/// All programs: version control and services from this file, the others by category.
 pub(super) fn programs() -> impl Iterator<Item = &'static Program> {
     [OWN, simple::PROGRAMS, builders::PROGRAMS].into_iter().flatten()
 }
@@ -120,7 +119,7 @@ const OWN: &[Program] = &[
             sub("rebase", "-q --quiet --abort --quit --skip", Revisions),
             sub("clean", "-n -d -q --dry-run --quiet", Paths),
             sub("init", "-q --quiet", Nothing),
-            // What to clone belongs into the prefix.
+            // The prefix must name the repository.
             sub("clone ls-remote", "-q -v --quiet --verbose --depth= --single-branch", Nothing),
             sub("submodule", "--cached --recursive", Verb("status summary")),
             sub("fetch", "-p -q -v -t --all --prune --tags --quiet --verbose --dry-run --depth=", Paths),
@@ -213,7 +212,7 @@ const OWN: &[Program] = &[
         Unlisted::Named { refused: "edit set-environment import-environment link enable" },
         &[sub("status is-active is-enabled is-failed list-units list-timers show cat", "-n= --lines= -a --all", Text)],
     ),
-    // What these are given is an address and not a path; it belongs into the prefix.
+    // The operand is a URL and not a path; the prefix must name it.
     simple(
         "curl",
         "-s -S -f -L -i -I -v --silent --show-error --fail --location --include --head --compressed",

@@ -1,4 +1,4 @@
-//! What an agent is given: permissions, scopes, rate limits, the tools that it may know of, labels.
+//! The attributes of a principal: permissions, scopes, rate limits, tool allowlist, labels.
 
 use std::collections::BTreeMap;
 
@@ -11,62 +11,64 @@ use crate::command::Failure;
 use crate::command::values::{typed, typed_option};
 use crate::durations::parse_seconds;
 
-/// What an agent is given.
 #[derive(Args)]
 pub(crate) struct Terms {
-    /// What it may do; may be repeated
+    /// A permission; may be repeated
     #[arg(long = "permission", value_name = "PERMISSION", value_parser = permissions())]
     permissions: Vec<String>,
-    /// A scope that it holds, as tools:mail:send or tools:mail:*; may be repeated
+    /// A scope that it holds, such as tools:mail:send or tools:mail:*; may be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
-    /// How often it may call a tool, or * for all others; may be repeated
+    /// A rate limit for a tool, or for * (all other tools); may be repeated
     #[arg(long = "rate-limit", value_name = "TOOL=REQUESTS/PERIOD[/BURST]", value_parser = parse_rate_limit)]
     rate_limits: Vec<(String, RateLimit)>,
-    /// The id of a tool that it may know of, and then of no others; may be repeated
+    /// The id of a tool on its allowlist; with any, it sees no other tools; may be repeated
     #[arg(long = "allow-tool", value_name = "TOOL_ID")]
     allow_tools: Vec<String>,
-    /// A label that policies can speak of; may be repeated
+    /// A label that policies can read; may be repeated
     #[arg(long = "label", value_name = "NAME")]
     labels: Vec<String>,
-    /// Detach its calls that must wait for an approver: they are answered with 202 and go on without the connection
+    /// Detach calls that wait for an approver: the response is 202, and the call continues without the connection
     #[arg(long)]
     detach_calls: bool,
+    /// Give its MCP clients tools to search for tools, instead of all tools at once
+    #[arg(long)]
+    progressive_discovery: bool,
 }
 
-/// What is to be taken from an agent.
 #[derive(Args)]
 pub(crate) struct Withdrawals {
-    /// Take its name away
+    /// Remove the name
     #[arg(long, conflicts_with = "name")]
     no_name: bool,
-    /// Take all permissions away
+    /// Remove all permissions
     #[arg(long, conflicts_with = "permissions")]
     no_permissions: bool,
-    /// Take all scopes away
+    /// Remove all scopes
     #[arg(long, conflicts_with = "scopes")]
     no_scopes: bool,
-    /// Take all rate limits away
+    /// Remove all rate limits
     #[arg(long, conflicts_with = "rate_limits")]
     no_rate_limits: bool,
-    /// Let it know of every tool that it has a grant for
+    /// Remove the allowlist: it sees every tool that it has a grant for
     #[arg(long, conflicts_with = "allow_tools")]
     any_tool: bool,
-    /// Take all labels away
+    /// Remove all labels
     #[arg(long, conflicts_with = "labels")]
     no_labels: bool,
-    /// Have its calls wait for an approver on their connection
+    /// Let calls wait for an approver on their connection
     #[arg(long, conflicts_with = "detach_calls")]
     no_detach_calls: bool,
+    /// Give its MCP clients all tools at once
+    #[arg(long, conflicts_with = "progressive_discovery")]
+    no_progressive_discovery: bool,
 }
 
 impl Terms {
-    /// The scopes that it is to hold.
     pub(super) fn scopes(&self) -> &[String] {
         &self.scopes
     }
 
-    /// A request to register a principal on these terms.
     pub(super) fn request(&self, id: &str, kind: &str, name: Option<String>) -> Result<AgentRequest, Failure> {
         Ok(AgentRequest {
             id: typed("id", id)?,
@@ -78,10 +80,11 @@ impl Terms {
             tool_allowlist: typed_option("tool_allowlist", given(&self.allow_tools))?,
             labels: typed("labels", &self.labels)?,
             detach_calls: self.detach_calls,
+            progressive_discovery: self.progressive_discovery,
         })
     }
 
-    /// A request for changes; what was not said does not change.
+    /// Options that were not given change nothing.
     pub(super) fn changes(&self, name: Option<String>, withdrawals: &Withdrawals) -> Result<AgentChanges, Failure> {
         let limits = self.limits()?;
         let limits = (!limits.is_empty() || withdrawals.no_rate_limits).then_some(limits);
@@ -100,6 +103,8 @@ impl Terms {
             },
             labels: typed_option("labels", list(&self.labels, withdrawals.no_labels))?,
             detach_calls: (self.detach_calls || withdrawals.no_detach_calls).then_some(self.detach_calls),
+            progressive_discovery: (self.progressive_discovery || withdrawals.no_progressive_discovery)
+                .then_some(self.progressive_discovery),
         })
     }
 
@@ -122,9 +127,9 @@ fn permissions() -> clap::builder::PossibleValuesParser {
     Permission::ALL.iter().map(|permission| permission.as_str()).into()
 }
 
-/// Reads `TOOL=REQUESTS/PERIOD`, perhaps with `/BURST`; the period is a duration or a number of seconds.
+/// Parses `TOOL=REQUESTS/PERIOD[/BURST]`; the period is a duration or a number of seconds.
 fn parse_rate_limit(text: &str) -> Result<(String, RateLimit), String> {
-    let advice = "write TOOL=REQUESTS/PERIOD or TOOL=REQUESTS/PERIOD/BURST, as in stripe.charges.create=100/1m/20";
+    let advice = "use TOOL=REQUESTS/PERIOD or TOOL=REQUESTS/PERIOD/BURST, such as stripe.charges.create=100/1m/20";
     let (tool, limit) = text.split_once('=').filter(|(tool, _)| !tool.is_empty()).ok_or(advice)?;
     let number = |text: &str| text.parse::<u64>().map_err(|_| advice);
     let limit = match limit.split('/').collect::<Vec<_>>().as_slice() {

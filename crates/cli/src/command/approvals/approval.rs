@@ -1,10 +1,9 @@
-//! An approval as the gate tells it, read once. What is not understood is taken for the more dangerous of what it may be.
+//! An approval as the terminal shows it. Unknown values, from a newer gate, are read as the more dangerous alternative.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_model::time::Timestamp;
 
-/// An approval.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Approval {
     pub(super) id: String,
@@ -19,10 +18,10 @@ pub(super) struct Approval {
     pub(super) description: String,
     #[serde(default)]
     pub(super) arguments: Option<Map<String, Value>>,
-    /// What was asked for before a guardian changed it.
+    /// The arguments before a guardian modified them.
     #[serde(default)]
     pub(super) original_arguments: Option<Map<String, Value>>,
-    /// What is executed after a yes.
+    /// What is executed if it is approved.
     #[serde(default)]
     pub(super) action: Option<Action>,
     #[serde(default)]
@@ -31,7 +30,6 @@ pub(super) struct Approval {
     pub(super) reasons: Vec<Reason>,
     #[serde(default)]
     pub(super) risk: Risk,
-    /// The commands of a command line.
     #[serde(default)]
     pub(super) parts: Option<Vec<Part>>,
     #[serde(default)]
@@ -47,7 +45,6 @@ pub(super) struct Approval {
     pub(super) coverable: bool,
     #[serde(default)]
     pub(super) offers: Vec<Offer>,
-    /// Why no standing approval is offered.
     #[serde(default)]
     pub(super) no_offer_reason: Option<String>,
     #[serde(default)]
@@ -65,7 +62,6 @@ pub(super) struct Approval {
     pub(super) question: Option<Question>,
 }
 
-/// What is executed after a yes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Action {
     pub(super) credential_label: String,
@@ -73,14 +69,12 @@ pub(super) struct Action {
     pub(super) host: String,
 }
 
-/// Why a person is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Reason {
     pub(super) source: String,
     pub(super) text: String,
 }
 
-/// What may go wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub(super) struct Risk {
     #[serde(default)]
@@ -89,7 +83,6 @@ pub(super) struct Risk {
     pub(super) notes: Vec<String>,
 }
 
-/// How much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Level {
@@ -100,7 +93,6 @@ pub(super) enum Level {
     High,
 }
 
-/// One command of a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Part {
     pub(super) text: String,
@@ -109,7 +101,6 @@ pub(super) struct Part {
     pub(super) why: Option<String>,
 }
 
-/// Whether it was granted before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PartState {
@@ -119,7 +110,6 @@ pub(super) enum PartState {
     Risky,
 }
 
-/// Where the call comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Session {
     pub(super) name: String,
@@ -128,14 +118,13 @@ pub(super) struct Session {
     pub(super) workspace: Option<String>,
 }
 
-/// How many have to say yes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(super) struct Approvers {
     pub(super) needed: u64,
     pub(super) given: u64,
 }
 
-/// What a yes could cover besides this call.
+/// A standing approval that can be created with the decision.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Offer {
     scope: Value,
@@ -146,13 +135,12 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// The words with which covered commands begin; `None` where every call of the tool is covered.
+    /// The prefix of covered commands; `None` if every call of the tool is covered.
     pub(super) fn prefix(&self) -> Option<&str> {
         self.scope.pointer("/always_prefix/prefix").and_then(Value::as_str)
     }
 }
 
-/// What somebody said to it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Vote {
     pub(super) by: String,
@@ -163,7 +151,6 @@ pub(super) struct Vote {
     pub(super) reason: Option<String>,
 }
 
-/// What is asked, where an answer and not a yes is wanted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Question {
     #[serde(default)]
@@ -173,12 +160,10 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// What is asked.
     pub(super) fn text(&self) -> String {
         self.text.as_str().map_or_else(|| self.text.to_string(), str::to_owned)
     }
 
-    /// The answers to choose from.
     pub(super) fn options(&self) -> Vec<String> {
         self.options.as_array().map(Vec::as_slice).unwrap_or_default().iter().map(option_text).collect()
     }
@@ -190,17 +175,15 @@ fn option_text(option: &Value) -> String {
 }
 
 impl Approval {
-    /// Reads what the gate says; the sentence tells what is wrong with it.
     pub(super) fn read(value: &Value) -> Result<Self, String> {
-        Self::deserialize(value).map_err(|error| format!("the gate told of an approval that cannot be read: {error}"))
+        Self::deserialize(value).map_err(|error| format!("could not parse an approval of the gate: {error}"))
     }
 
-    /// Whether it still waits.
     pub(super) fn is_pending(&self) -> bool {
         self.status == "pending"
     }
 
-    /// How it ended and by whom, as far as is known.
+    /// Its status, and who decided it.
     pub(super) fn ending(&self) -> String {
         let status = self.status.replace('_', " ");
         match self.votes.last() {

@@ -1,4 +1,4 @@
-//! `toolgate approvals decide`, and the words in which every answer from the terminal is sent.
+//! `toolgate approvals decide`, and the request of every decision from the terminal.
 
 use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::{Value, json};
@@ -13,75 +13,71 @@ use crate::command::values::typed_option;
 use crate::durations::parse_seconds;
 use crate::output::{Report, clean};
 
-/// What to say to an approval.
 #[derive(Args)]
 #[command(group(ArgGroup::new("decision").required(true).args(["approve", "deny", "overriding"])))]
 pub(crate) struct Decide {
-    /// The approval's id
+    /// Approval id
     id: String,
-    /// Say yes
+    /// Approve the call
     #[arg(long)]
     approve: bool,
-    /// Say no
+    /// Deny the call
     #[arg(long, conflicts_with_all = ["scope", "prefix", "answer", "expires_in", "max_uses"])]
     deny: bool,
-    /// Say yes although the rule of the call is not met, where the rule lets you; needs --reason
+    /// Approve although the requirements are not met, if the rule permits it; requires --reason
     #[arg(long = "override", requires = "reason", conflicts_with_all = ["scope", "prefix", "expires_in", "max_uses"])]
     overriding: bool,
-    /// What the yes covers: this call, or every later one of the same tool by the same agent
+    /// Scope of the approval: this call, or also later calls of the same tool by the same agent
     #[arg(long, value_enum)]
     scope: Option<Scope>,
-    /// Cover only command lines whose commands begin with these words
+    /// Cover only commands that start with these words
     #[arg(long, value_name = "WORDS")]
     prefix: Option<String>,
-    /// Why, for the agent and the log
+    /// Reason, for the agent and the audit log
     #[arg(long)]
     reason: Option<String>,
-    /// The answer, where the call asks a question
+    /// Answer, if the call is a question
     #[arg(long)]
     answer: Option<String>,
-    /// End what is covered after this time, as 8h or 30m, or a number of seconds
+    /// Expiry of the standing approval: a duration such as 8h or 30m, or a number of seconds
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     expires_in: Option<u32>,
-    /// Cover so many later calls and no more
+    /// Maximum number of later calls
     #[arg(long, value_name = "N")]
     max_uses: Option<u32>,
-    /// Answer the same when the same decision is sent again
+    /// Idempotency key: the decision counts once per key
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 }
 
-/// What a yes covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Scope {
-    /// This call and no other
+    /// Only this call
     Once,
-    /// Later calls too, in the session of this call if it has one
+    /// Also later calls, in the session of this call if it has one
     Always,
-    /// Later calls in the session of this one
+    /// Also later calls in the same session
     Session,
-    /// Later calls in the directory of this one
+    /// Also later calls in the same directory
     Workspace,
-    /// Later calls wherever they come from
+    /// Also later calls from anywhere
     User,
 }
 
-/// What is to be covered besides the call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct StandingRequest {
-    /// Command lines whose commands begin so; every call of the tool where there is none.
+    /// A prefix of commands; without one, every call of the tool is covered.
     pub(super) prefix: Option<String>,
-    /// How far; as far as the gate thinks right where nothing is said.
+    /// Chosen by the gate if absent.
     pub(super) reach: Option<RequestedReach>,
     pub(super) expires_in_seconds: Option<u32>,
     pub(super) max_uses: Option<u32>,
 }
 
-/// What a person says to an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Answer {
+pub(super) struct ApproverDecision {
     pub(super) approve: bool,
-    /// Says yes although the rule of the call is not met.
+    /// Approves although the requirements are not met.
     pub(super) overriding: bool,
     pub(super) standing: Option<StandingRequest>,
     pub(super) reason: Option<String>,
@@ -89,8 +85,8 @@ pub(super) struct Answer {
     pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 
-impl Answer {
-    /// Sends it; returns the approval as it is then.
+impl ApproverDecision {
+    /// Returns the approval after the decision.
     pub(super) async fn send(&self, client: &Client, id: &str) -> Result<Value, ClientError> {
         client.to::<DecideApproval>().named(id).body(&self.body()).send_as().await
     }
@@ -132,16 +128,15 @@ impl StandingRequest {
 }
 
 impl Decide {
-    /// Sends the answer.
     pub(super) async fn run(self, client: &Client) -> Result<Report, Failure> {
-        let (id, answer) = self.answer()?;
-        let value = answer.send(client, &id).await?;
+        let (id, decision) = self.decision()?;
+        let value = decision.send(client, &id).await?;
         let text = described(&value);
         Ok(Report::new(value, text))
     }
 
-    fn answer(self) -> Result<(String, Answer), Failure> {
-        let wish = StandingRequest {
+    fn decision(self) -> Result<(String, ApproverDecision), Failure> {
+        let request = StandingRequest {
             reach: match self.scope {
                 Some(Scope::Session) => Some(RequestedReach::Session),
                 Some(Scope::Workspace) => Some(RequestedReach::Workspace),
@@ -154,20 +149,20 @@ impl Decide {
         };
         let later = self.scope.is_some_and(|scope| scope != Scope::Once);
         let standing = match () {
-            () if self.scope == Some(Scope::Once) && wish != StandingRequest::default() => {
-                let sentence = "--scope once covers no later call: leave it out, or leave out --prefix, --expires-in and \
+            () if self.scope == Some(Scope::Once) && request != StandingRequest::default() => {
+                let sentence = "--scope once covers no later calls; remove it, or remove --prefix, --expires-in and \
                     --max-uses";
                 return Err(Failure::Usage(sentence.to_owned()));
             }
-            () if !later && wish.prefix.is_none() && wish != StandingRequest::default() => {
-                let sentence = "--expires-in and --max-uses are for an answer that covers later calls: choose a --scope \
-                    or a --prefix";
+            () if !later && request.prefix.is_none() && request != StandingRequest::default() => {
+                let sentence = "--expires-in and --max-uses require a decision that covers later calls; pass --scope or \
+                    --prefix";
                 return Err(Failure::Usage(sentence.to_owned()));
             }
-            () if later || wish.prefix.is_some() => Some(wish),
+            () if later || request.prefix.is_some() => Some(request),
             () => None,
         };
-        let answer = Answer {
+        let decision = ApproverDecision {
             approve: self.approve,
             overriding: self.overriding,
             standing,
@@ -175,21 +170,19 @@ impl Decide {
             answer: self.answer,
             idempotency_key: typed_option("idempotency_key", self.idempotency_key)?,
         };
-        Ok((self.id, answer))
+        Ok((self.id, decision))
     }
 }
 
-/// A duration in seconds, as the API counts them.
 fn seconds(text: &str) -> Result<u32, String> {
     u32::try_from(parse_seconds(text)?).map_err(|_| "it must be at most 136 years".to_owned())
 }
 
-/// What became of an approval, in sentences.
 pub(super) fn described(value: &Value) -> String {
-    let Ok(approval) = Approval::read(value) else { return "the answer was taken".to_owned() };
+    let Ok(approval) = Approval::read(value) else { return "the decision was recorded".to_owned() };
     let mut text = match approval.approvers {
         Some(approvers) if approval.is_pending() => {
-            format!("{}: the answer counts; {} of {} have said yes", approval.id, approvers.given, approvers.needed)
+            format!("{}: the decision was counted; {} of {} approvals", approval.id, approvers.given, approvers.needed)
         }
         _ => format!("{} is {}", approval.id, approval.ending()),
     };
@@ -218,7 +211,7 @@ mod tests {
         let words = ["decide", "appr_1"].iter().chain(arguments);
         let matches = Line::command().try_get_matches_from(words).map_err(|error| error.to_string())?;
         let line = Line::from_arg_matches(&matches).map_err(|error| error.to_string())?;
-        line.decide.answer().map(|(_, answer)| json!(answer.body())).map_err(|failure| failure.to_string())
+        line.decide.decision().map(|(_, decision)| json!(decision.body())).map_err(|failure| failure.to_string())
     }
 
     #[test]

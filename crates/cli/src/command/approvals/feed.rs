@@ -1,4 +1,4 @@
-//! What happens to approvals, as it happens: the gate's stream of events, taken up again where it broke off.
+//! Follows the events of approvals, and resumes the stream after a failure.
 
 use std::time::Duration;
 
@@ -12,35 +12,32 @@ use toolgate_model::approval::ApprovalStatus;
 use crate::client::{Client, ClientError};
 use crate::clock::pause;
 
-/// How long to wait for a gate that does not answer, the first time; twice as long each time after that.
+/// The first delay before the stream is opened again; doubled each time.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const MAX_RETRY: Duration = Duration::from_secs(10);
-/// How many approvals a page has.
 const PAGE: u32 = 200;
 
-/// What is learnt.
 #[derive(Debug)]
 pub(super) enum News {
-    /// The stream is open. From now on nothing is missed.
+    /// The stream is open; no later event is missed.
     Open,
-    /// All that waits.
+    /// All pending approvals.
     Waiting(Vec<Value>),
-    /// Something happened: the event as the gate wrote it.
+    /// An event, as the gate sent it.
     Happened(Value),
-    /// The gate is out of reach, and is tried again.
+    /// The stream failed and will be opened again.
     Lost(String),
 }
 
-/// What is wanted besides the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// Nothing.
+    /// Only events.
     Events,
-    /// All that waits, each time the stream was opened.
+    /// Also all pending approvals, each time the stream is opened.
     Waiting,
 }
 
-/// Tells the news until there is nobody to tell, or until trying again cannot help.
+/// Runs until the receiver is dropped, or until retrying is useless.
 pub(super) async fn follow(
     client: &Client,
     mut after: Option<String>,
@@ -63,7 +60,7 @@ pub(super) async fn follow(
     }
 }
 
-/// Ends without an error when nobody listens any more.
+/// Ends without an error when the receiver is dropped.
 async fn one_stream(
     client: &Client,
     after: &mut Option<String>,
@@ -77,7 +74,7 @@ async fn one_stream(
     if sender.send(News::Open).is_err() {
         return Ok(());
     }
-    // What happens between the opening and this list comes again with the stream, which does no harm.
+    // Events between the opening and this list are received again, which is harmless.
     if start == Start::Waiting && sender.send(News::Waiting(waiting(client).await?)).is_err() {
         return Ok(());
     }
@@ -85,7 +82,7 @@ async fn one_stream(
         let value = match events.next().await {
             Ok(value) => value,
             Err(error) => {
-                // Where nothing has happened yet, the place at which the stream began.
+                // Before the first event, the position at which the stream started.
                 *after = events.position().map(str::to_owned).or(after.take());
                 return Err(error);
             }
@@ -97,7 +94,7 @@ async fn one_stream(
     }
 }
 
-/// A page of approvals, each read by itself: one that cannot be read must not hide the others.
+/// A page of approvals. Each is parsed separately: an invalid one must not hide the others.
 #[derive(Deserialize)]
 struct Waiting {
     approvals: Vec<Value>,

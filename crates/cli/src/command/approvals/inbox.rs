@@ -1,5 +1,4 @@
-//! The live inbox: a screen, keys and the gate's stream, each brought to the state of the inbox as it comes. Whatever ends
-//! it, nothing is decided by that.
+//! The live inbox: connects screen, keyboard and event stream to its state. Ending it decides nothing.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -31,20 +30,19 @@ mod terminal;
 mod testing;
 mod text;
 
-/// How often the time that is left is shown anew.
+/// How often the remaining times are redrawn.
 const TICK: Duration = Duration::from_millis(250);
 
-/// An answer on its way to the gate.
+/// A decision in flight.
 type Sending<'a> = Pin<Box<dyn Future<Output = (String, Result<Value, ClientError>)> + 'a>>;
 
-/// One approval as text, for where there is no inbox.
+/// An approval as text, without the inbox.
 pub(super) fn page(approval: &Approval, columns: usize) -> String {
     let lines = card::card(approval, clock::now(), columns);
     let id = format!("{} ({})\n", crate::output::clean(&approval.id), crate::output::clean(&approval.status));
     lines.iter().fold(id, |text, line| format!("{text}{}\n", line.plain().trim_end()))
 }
 
-/// Shows what waits until the person leaves.
 pub(super) async fn run(client: &Client, url: &str) -> Result<Report, Failure> {
     let failed = |error| Failure::io("the terminal", error);
     let mut stop = stop_signals()?;
@@ -64,13 +62,13 @@ pub(super) async fn run(client: &Client, url: &str) -> Result<Report, Failure> {
         tokio::select! {
             () = &mut stop => break,
             bytes = keyboard.recv() => {
-                // The end of the input leaves, and says no more than that.
+                // The end of the input ends the inbox.
                 let Some(bytes) = bytes else { break };
                 match inbox.press(&decoder.read(&bytes), clock::now()) {
                     Some(Effect::Quit) => break,
-                    Some(Effect::Decide { id, answer }) => {
+                    Some(Effect::Decide { id, decision }) => {
                         sending = Some(Box::pin(async move {
-                            let outcome = answer.send(client, &id).await;
+                            let outcome = decision.send(client, &id).await;
                             (id, outcome)
                         }));
                     }
@@ -85,7 +83,7 @@ pub(super) async fn run(client: &Client, url: &str) -> Result<Report, Failure> {
             }
             (id, outcome) = on_its_way(&mut sending) => {
                 sending = None;
-                inbox.answered(&id, outcome, clock::now());
+                inbox.decided(&id, outcome, clock::now());
             }
             _ = tick.tick() => {}
         }
@@ -93,7 +91,7 @@ pub(super) async fn run(client: &Client, url: &str) -> Result<Report, Failure> {
     Ok(Report::new(Value::Null, ""))
 }
 
-/// Ready when the answer has arrived; never where there is none.
+/// Completes with the decision in flight; never if there is none.
 async fn on_its_way(sending: &mut Option<Sending<'_>>) -> (String, Result<Value, ClientError>) {
     match sending {
         Some(sending) => sending.await,

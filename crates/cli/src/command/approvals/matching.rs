@@ -1,4 +1,4 @@
-//! `toolgate approvals match`: trying out which command lines prefixes would cover, without any gate.
+//! `toolgate approvals match`: evaluates prefixes on command lines, without a gate.
 
 use std::io::{self, BufRead, Read};
 
@@ -10,10 +10,8 @@ use toolgate_model::strict_json;
 use crate::command::Failure;
 use crate::output::{self, Report};
 
-/// The longest line that is read.
 const MAX_LINE: u64 = 1024 * 1024;
 
-/// One line to judge.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question {
@@ -21,10 +19,9 @@ struct Question {
     prefixes: Vec<String>,
 }
 
-/// Answers the lines of standard input, each as it comes.
 pub(super) fn run() -> Result<Report, Failure> {
     answer_lines(&mut io::stdin().lock())?;
-    // The lines have been printed as they came.
+    // Each line was printed already.
     Ok(Report::new(Value::Null, ""))
 }
 
@@ -46,23 +43,22 @@ fn answer_lines(input: &mut impl BufRead) -> Result<(), Failure> {
     }
 }
 
-/// The answer to one line, whatever it is.
 fn answer(line: &[u8]) -> Value {
     let value = match strict_json::parse(line) {
         Ok(value @ Value::Object(_)) => value,
         Ok(_) => return refused("the line is not a JSON object; send `command` and `prefixes`".to_owned()),
-        Err(error) => return refused(format!("the line cannot be read: {error}")),
+        Err(error) => return refused(format!("could not parse the line: {error}")),
     };
     let question: Question = match serde_json::from_value(value) {
         Ok(question) => question,
-        Err(error) => return refused(format!("the line is not a question: {error}; send `command` and `prefixes`")),
+        Err(error) => return refused(format!("the line is invalid: {error}; send `command` and `prefixes`")),
     };
     let mut prefixes = Vec::new();
     let mut objections = Vec::new();
     for text in &question.prefixes {
         match Prefix::parse(text) {
             Ok(prefix) => prefixes.push(prefix),
-            Err(error) => objections.push(format!("; a prefix counts for nothing: {error}")),
+            Err(error) => objections.push(format!("; a prefix was ignored: {error}")),
         }
     }
     let Coverage { approve, why, .. } = covered(&question.command, &prefixes, Surroundings::UNKNOWN);

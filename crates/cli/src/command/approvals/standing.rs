@@ -1,4 +1,4 @@
-//! `toolgate approvals standing`: answers that also cover later calls; what they cover, and taking them back.
+//! `toolgate approvals standing`.
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
@@ -16,62 +16,60 @@ use crate::output::{Report, clean, plain};
 
 #[derive(Subcommand)]
 pub(crate) enum Standing {
-    /// List those that still cover something
+    /// List active standing approvals
     #[command(after_help = "Example:\n  toolgate approvals standing list --agent coder")]
     List {
-        /// Of this agent's calls
+        /// Only for calls of this agent
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
-        /// Of this tool
+        /// Only for calls of this tool
         #[arg(long, value_name = "SERVICE.TOOL")]
         tool: Option<String>,
-        /// Also those that have ended
+        /// Include those that have ended
         #[arg(long)]
         ended: bool,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Show one
+    /// Show a standing approval
     #[command(after_help = "Example:\n  toolgate approvals standing show standing_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Show {
-        /// Its id
+        /// Standing approval id
         id: String,
     },
-    /// Tell whether a call would be covered, and by what
+    /// Explain whether standing approvals would cover a call
     #[command(
         after_help = "Example:\n  toolgate approvals standing explain --agent coder --tool claude-code.Bash --arguments '{\"command\": \"cargo test\"}'"
     )]
     Explain(Explain),
-    /// Take one back: the next call asks again
+    /// Revoke a standing approval: later calls require approval again
     #[command(after_help = "Example:\n  toolgate approvals standing revoke standing_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Revoke {
-        /// Its id
+        /// Standing approval id
         id: String,
     },
 }
 
-/// A call that nobody makes.
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// Whose call
+    /// Agent of the call
     #[arg(long, value_name = "ID")]
     agent: String,
-    /// Of which tool
+    /// Tool of the call
     #[arg(long, value_name = "SERVICE.TOOL")]
     tool: String,
-    /// With which arguments, as a JSON object
+    /// Arguments as a JSON object
     #[arg(long, value_name = "JSON", value_parser = parse_arguments)]
     arguments: Map<String, Value>,
-    /// In this session
+    /// Session of the call
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// In this directory
+    /// Directory of the call
     #[arg(long, value_name = "PATH", requires = "session")]
     workspace: Option<String>,
 }
 
 impl Standing {
-    /// Does what was asked.
     pub(super) async fn run(self, client: &Client) -> Result<Report, Failure> {
         match self {
             Self::List { agent, tool, ended, paging } => {
@@ -121,7 +119,7 @@ impl Explain {
             session,
         };
         let explained = client.to::<ExplainStandingApprovals>().body(&body).send().await?;
-        let verdict = if explained.covered { "covered" } else { "a person would be asked" };
+        let verdict = if explained.covered { "covered" } else { "approval would be required" };
         let mut text = format!("{verdict}: {}\n", clean(&explained.why));
         if explained.covered {
             text.push_str(&format!("by: {}\n", plain(&json!(explained.standing_approval_ids))));
@@ -134,7 +132,7 @@ impl Explain {
 fn parse_arguments(text: &str) -> Result<Map<String, Value>, String> {
     match strict_json::parse(text.as_bytes()) {
         Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err("write a JSON object".to_owned()),
+        Ok(_) => Err("use a JSON object".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -1,4 +1,4 @@
-//! `toolgate approvals watch`: one line for each thing that happens to approvals, until a signal or the reader ends it.
+//! `toolgate approvals watch`: one line per event, until a signal or the end of the reader.
 
 use std::io;
 
@@ -13,22 +13,20 @@ use crate::command::Failure;
 use crate::command::stop::stop_signals;
 use crate::output::{Report, at, clean, plain, print, say};
 
-/// How often a reader is looked for that has gone away without a word.
+/// How often the reader is checked while there are no events.
 const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// What to watch.
 #[derive(Args)]
 pub(crate) struct Watch {
-    /// End after the first event
+    /// Exit after the first event
     #[arg(long)]
     once: bool,
-    /// Begin after the event with this sequence, or with the first (`start`), instead of now
+    /// Start after the event with this sequence, or at the beginning of the log (`start`) [default: now]
     #[arg(long, value_name = "SEQUENCE")]
     after: Option<String>,
 }
 
 impl Watch {
-    /// Prints a line for each event.
     pub(super) async fn run(self, client: &Client, json: bool) -> Result<Report, Failure> {
         let mut stop = stop_signals()?;
         let mut look = tokio::time::interval(POLL_INTERVAL);
@@ -54,12 +52,12 @@ impl Watch {
             match described {
                 News::Open if lost => {
                     lost = false;
-                    say("toolgate: the gate answers again");
+                    say("toolgate: connected again");
                 }
                 News::Open | News::Waiting(_) => {}
                 News::Lost(why) => {
                     lost = true;
-                    say(&format!("toolgate: {}; trying again", clean(&why)));
+                    say(&format!("toolgate: {}; retrying", clean(&why)));
                 }
                 News::Happened(event) => {
                     let line = if json { event.to_string() } else { line(&event) };
@@ -74,7 +72,6 @@ impl Watch {
     }
 }
 
-/// The event for people.
 fn line(event: &Value) -> String {
     let words = ["timestamp", "type", "approval.id", "approval.agent_id", "approval.tool", "approval.description"];
     let words = words.iter().map(|path| at(event, path)).filter(|value| !value.is_null());
@@ -82,7 +79,7 @@ fn line(event: &Value) -> String {
     if line.is_empty() { plain(event) } else { line }
 }
 
-/// Whether standard output is a pipe that nobody reads any more.
+/// Whether standard output is a pipe without a reader.
 fn reader_is_gone() -> bool {
     let stdout = io::stdout();
     let mut watched = [PollFd::new(&stdout, PollFlags::empty())];

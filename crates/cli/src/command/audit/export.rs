@@ -1,4 +1,4 @@
-//! `toolgate audit export`: the log as a file that proves itself, or as lines for those who watch.
+//! `toolgate audit export`: a verifiable file, or lines for a SIEM.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,25 +18,24 @@ use crate::command::stop::stop_signals;
 use crate::output::{Report, plain};
 use crate::siem::LineFormat;
 
-/// What to write, and in which words.
 #[derive(Args)]
 pub(crate) struct Export {
-    /// The file to write the verifiable export to; standard output unless said otherwise
+    /// File for the verifiable export [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// What the lines look like
+    /// Format
     #[arg(long, value_enum, default_value_t = Format::Verifiable)]
     format: Format,
-    /// Begin after the event with this sequence
+    /// Start after the event with this sequence
     #[arg(long, value_name = "SEQUENCE")]
     after: Option<u64>,
-    /// Wait for more at the end of the log, until a signal ends it
+    /// Wait for new events at the end of the log
     #[arg(long)]
     follow: bool,
-    /// Keep in this file how far the reader has come, and go on from there
+    /// Save the position of the reader in this file, and continue from it
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Only events that are stored with one of these types
+    /// Only events of these types
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     types: Vec<String>,
     /// Only events about this agent
@@ -44,21 +43,19 @@ pub(crate) struct Export {
     agent: Option<String>,
 }
 
-/// The formats of an export.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// The whole log with its proofs, for `toolgate audit verify`
     Verifiable,
-    /// The stored events with their sequence
+    /// Stored events with their sequence
     Jsonl,
-    /// Events of OCSF 1.3.0: API Activity and the classes of identity and access management
+    /// OCSF 1.3.0: API Activity, and the classes of identity and access management
     Ocsf,
-    /// The envelopes in which OpenWOP shows events
+    /// Event envelopes of OpenWOP
     Openwop,
 }
 
 impl Export {
-    /// Writes what was asked for.
     pub(crate) async fn run(self, client: &Client) -> Result<Report, Failure> {
         match self.format {
             Format::Verifiable => self.verifiable(client).await,
@@ -80,7 +77,7 @@ impl Export {
 
     async fn lines(self, client: &Client, format: LineFormat) -> Result<Report, Failure> {
         if self.output.is_some() {
-            let sentence = "--output is for the verifiable format; the lines of the others go to standard output";
+            let sentence = "--output requires the verifiable format; other formats go to standard output";
             return Err(Failure::Usage(sentence.to_owned()));
         }
         let selection = Selection { types: self.types, agent: self.agent };
@@ -92,7 +89,7 @@ impl Export {
     }
 }
 
-/// Writes beside the file first, so that what bears its name is complete.
+/// Writes a temporary file first, so that the named file is always complete.
 async fn verifiable(client: &Client, output: Option<&Path>) -> Result<Report, Failure> {
     let Some(output) = output else {
         let mut stdout = io::stdout().lock();
@@ -130,11 +127,11 @@ async fn verifiable(client: &Client, output: Option<&Path>) -> Result<Report, Fa
         let _ = std::fs::remove_file(&part);
     }
     written?;
-    let text = format!("{} holds the log, in {lines} lines.", plain(&json!(shown)));
+    let text = format!("Exported the log to {}: {lines} lines.", plain(&json!(shown)));
     Ok(Report::new(json!({"file": shown, "lines": lines}), text))
 }
 
-/// The line that an export ends with.
+/// The last line of an export.
 #[derive(Default)]
 struct LastLine {
     line: Vec<u8>,
@@ -151,7 +148,7 @@ impl LastLine {
         }
     }
 
-    /// Fails with what the gate says where it could not go on.
+    /// Returns the error of a gate that could not complete the export.
     fn require_end(&self) -> Result<(), Failure> {
         match broken_reason(&self.line) {
             Some(reason) => Err(Failure::Said(format!("the gate could not export the log: {reason}"))),

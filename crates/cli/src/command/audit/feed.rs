@@ -1,5 +1,5 @@
-//! The way of events from the log to a reader, in order and without a gap: a page is asked for when the reader has taken
-//! the one before, and only what the reader has taken is kept as done. So a line may come twice, but none is left out.
+//! Delivers events to a reader in order and without gaps: the next page is requested when the reader has consumed the
+//! previous one, and only consumed events count as delivered. A line may be delivered twice, but none is lost.
 
 use std::time::Duration;
 
@@ -16,19 +16,17 @@ use crate::command::values::typed_option;
 use crate::output::{clean, say};
 use crate::siem::LineFormat;
 
-/// How many events a page has: few enough that even long ones fit into one answer.
+/// Events per page: few enough that even large ones fit into one response.
 const PAGE: u32 = 200;
-/// How long to wait at the end of the log before looking again.
+/// How often the end of the log is polled.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long to wait for a gate that does not answer, the first time; twice as long each time after that.
+/// The first delay before a request is repeated; doubled each time.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const MAX_RETRY: Duration = Duration::from_secs(30);
 
-/// Which events are wanted.
 pub(crate) struct Selection {
-    /// Of these types; none means all.
+    /// Empty means all.
     pub(crate) types: Vec<String>,
-    /// About this agent.
     pub(crate) agent: Option<String>,
 }
 
@@ -38,7 +36,7 @@ impl Selection {
     }
 
     fn query(&self, after: Option<u64>) -> Result<EventQuery, Failure> {
-        // The gate takes one type; several are told apart here.
+        // The gate filters by one type; several are filtered here.
         let kind = if let [kind] = self.types.as_slice() { Some(kind.clone()) } else { None };
         Ok(EventQuery { kind, agent_id: typed_option("agent_id", self.agent.as_ref())?, ..page_after(after, PAGE) })
     }
@@ -48,23 +46,20 @@ impl Selection {
     }
 }
 
-/// One export in progress.
 pub(crate) struct Feed<'a> {
     client: &'a Client,
     format: LineFormat,
     selection: Selection,
     position: PositionFile,
-    /// The last event that was looked at.
+    /// The last event that was read.
     after: Option<u64>,
-    /// What ends an export that waits for more; without it, the end of the log does.
+    /// Ends an export that follows the log; without it, the export ends at the end of the log.
     stop: Option<Stop>,
 }
 
-/// Why an export goes no further.
 enum Halt {
-    /// It was told to stop, or its reader is gone.
+    /// It was stopped, or its reader is gone.
     Ended,
-    /// It cannot go on.
     Failed(Failure),
 }
 
@@ -75,7 +70,7 @@ impl<F: Into<Failure>> From<F> for Halt {
 }
 
 impl<'a> Feed<'a> {
-    /// An export that goes on where the position says, or begins after this event.
+    /// Continues at the saved position, or starts after this event.
     pub(crate) fn new(
         client: &'a Client,
         format: LineFormat,
@@ -88,7 +83,6 @@ impl<'a> Feed<'a> {
         Self { client, format, selection, position, after, stop }
     }
 
-    /// Writes until the log, the reader or a signal ends it.
     pub(crate) async fn run(mut self, mut output_writer: OutputWriter) -> Result<(), Failure> {
         match self.run_export(&mut output_writer).await {
             Ok(()) | Err(Halt::Ended) => Ok(()),
@@ -111,7 +105,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// A position of another log would leave out whatever this one has before it.
+    /// A position in another log would skip events of this one.
     async fn recognise_log(&mut self) -> Result<(), Halt> {
         let Some(Position { event, sequence }) = self.position.position().cloned() else { return Ok(()) };
         let page = self.ask(&page_after(sequence.checked_sub(1), 1)).await?;
@@ -119,13 +113,13 @@ impl<'a> Feed<'a> {
             return Ok(());
         }
         Err(Halt::Failed(Failure::Said(format!(
-            "{} is about another log: event {sequence} of this one is not {}; name another --state file",
+            "{} belongs to another log: event {sequence} of this log is not {}; use another --state file",
             self.position.name(),
             clean(&event),
         ))))
     }
 
-    /// INVARIANT: what is read comes after all that was read before, and without a selection directly after it.
+    /// INVARIANT: events follow those that were read before, without a gap if there is no filter.
     fn read(&mut self, page: EventPage) -> Result<Vec<StoredEvent>, Failure> {
         let mut events = Vec::with_capacity(page.events.len());
         for value in page.events {
@@ -133,7 +127,7 @@ impl<'a> Feed<'a> {
             let next = self.after.map_or(0, |after| after.saturating_add(1));
             if event.sequence < next || (event.sequence > next && self.selection.is_everything()) {
                 let found = event.sequence;
-                return Err(Failure::Said(format!("the gate gave event {found} where event {next} must come")));
+                return Err(Failure::Said(format!("the gate returned event {found} instead of event {next}")));
             }
             self.after = Some(event.sequence);
             events.push(event);
@@ -141,7 +135,7 @@ impl<'a> Feed<'a> {
         Ok(events)
     }
 
-    /// Writes the lines of the events and keeps how far the reader has come.
+    /// Writes the events, and saves the position of the reader.
     async fn hand_over(&mut self, events: &[StoredEvent], output_writer: &mut OutputWriter) -> Result<(), Halt> {
         let mut lines = Vec::new();
         let mut ends = Vec::with_capacity(events.len());
@@ -164,7 +158,7 @@ impl<'a> Feed<'a> {
         if taken == Taken::All { Ok(()) } else { Err(Halt::Ended) }
     }
 
-    /// Asks the gate. One who waits for more anyway also waits for a gate that is being restarted.
+    /// An export that follows the log also waits for a gate that is restarted.
     async fn ask(&mut self, query: &EventQuery) -> Result<EventPage, Halt> {
         let mut retry = None;
         loop {
@@ -175,7 +169,7 @@ impl<'a> Feed<'a> {
             let error = match answer {
                 Ok(answer) => {
                     if retry.is_some() {
-                        say("toolgate: the gate answers again");
+                        say("toolgate: connected again");
                     }
                     return Ok(answer);
                 }
@@ -186,13 +180,13 @@ impl<'a> Feed<'a> {
             }
             let pause = retry.map_or(FIRST_RETRY, |before: Duration| (before * 2).min(MAX_RETRY));
             let seconds = pause.as_secs_f32();
-            say(&format!("toolgate: {}; trying again in {seconds} s", clean(&error.to_string())));
+            say(&format!("toolgate: {}; retrying in {seconds} s", clean(&error.to_string())));
             self.pause(pause).await?;
             retry = Some(pause);
         }
     }
 
-    /// Waits for this long, or for what ends the export.
+    /// Waits, or ends with the export.
     async fn pause(&mut self, pause: Duration) -> Result<(), Halt> {
         match tokio::time::timeout(pause, stopped(&mut self.stop)).await {
             Ok(()) => Err(Halt::Ended),
@@ -201,13 +195,12 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// The events after this one.
 fn page_after(after: Option<u64>, limit: u32) -> EventQuery {
     let cursor = after.map(|sequence| Cursor(sequence.to_string()));
     EventQuery { limit: Some(Limit(limit)), cursor, ..EventQuery::default() }
 }
 
-/// Ready when the export is told to stop; never where nothing can tell it.
+/// Completes when the export is stopped; never if it cannot be.
 async fn stopped(stop: &mut Option<Stop>) {
     match stop {
         Some(stop) => stop.await,
@@ -217,9 +210,9 @@ async fn stopped(stop: &mut Option<Stop>) {
 
 impl From<DamagedEvent> for Failure {
     fn from(damaged: DamagedEvent) -> Self {
-        let look = "look at it with `toolgate audit events --cursor`";
+        let look = "inspect it with `toolgate audit events --cursor`";
         match damaged.sequence {
-            Some(sequence) => Self::Said(format!("{damaged}; {look}, and pass over it with --after {sequence}")),
+            Some(sequence) => Self::Said(format!("{damaged}; {look}, and skip it with --after {sequence}")),
             None => Self::Said(format!("{damaged}; {look}")),
         }
     }

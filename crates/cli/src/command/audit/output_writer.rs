@@ -1,5 +1,4 @@
-//! Standard output as an export needs it: what counts is what the reader has taken, not what lies in a pipe and is lost
-//! when the reader ends.
+//! Writes to standard output, and knows what the reader has consumed: data in a pipe is lost if the reader ends.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -11,27 +10,23 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionread};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// How often a pipe is looked at while its reader is slow; the first time sooner.
+/// How often the pipe of a slow reader is polled.
 const POLL_INTERVAL_MS: u32 = 32;
 
-/// What became of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// The reader has them all.
     All,
-    /// The reader is gone, and has this many of them.
+    /// The reader is gone, and has consumed this many bytes.
     Gone(usize),
 }
 
-/// Writes on a thread of its own, since a reader may make it wait for as long as it likes and signals must be heard
-/// meanwhile.
+/// Writes on its own thread, because a reader can block it while signals must be handled.
 pub(crate) struct OutputWriter {
     batches: Sender<Vec<u8>>,
     outcomes: UnboundedReceiver<io::Result<Taken>>,
 }
 
 impl OutputWriter {
-    /// The program's standard output.
     pub(crate) fn of_stdout() -> io::Result<Self> {
         let sink = Sink::new(File::from(io::stdout().as_fd().try_clone_to_owned()?))?;
         let (batches, received) = channel::<Vec<u8>>();
@@ -47,26 +42,26 @@ impl OutputWriter {
         Ok(Self { batches, outcomes })
     }
 
-    /// Hands the bytes over, and waits until the reader has them.
+    /// Waits until the reader has consumed the bytes.
     pub(crate) async fn write(&mut self, bytes: Vec<u8>) -> io::Result<Taken> {
-        let ended = || io::Error::other("the thread that writes has ended");
+        let ended = || io::Error::other("the writer thread has ended");
         self.batches.send(bytes).map_err(|_| ended())?;
         self.outcomes.recv().await.ok_or_else(ended)?
     }
 }
 
-/// Where the bytes go, written without a buffer of our own.
+/// Unbuffered.
 struct Sink {
     file: File,
     kind: SinkKind,
 }
 
 enum SinkKind {
-    /// A file keeps what was written when it has reached the disk.
+    /// Data is consumed when it is on disk.
     File,
-    /// A pipe keeps nothing: what its reader has not taken is lost with the reader.
+    /// Data that was not read is lost with the reader.
     Pipe,
-    /// A terminal or a socket: nobody can tell more than that it was written.
+    /// A terminal or a socket, of which nothing more is known than that data was written.
     Other,
 }
 
@@ -81,7 +76,7 @@ impl Sink {
         Ok(Self { file, kind })
     }
 
-    /// INVARIANT: answers [`Taken::All`] only when the reader, or the disk, has every byte.
+    /// INVARIANT: returns [`Taken::All`] only if the reader, or the disk, has every byte.
     fn deliver(&mut self, bytes: &[u8]) -> io::Result<Taken> {
         let mut written = 0;
         while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
@@ -103,7 +98,7 @@ impl Sink {
     fn wait_for_reader(&self, written: usize) -> io::Result<Taken> {
         let mut pause_ms = 1;
         while ioctl_fionread(&self.file)? > 0 {
-            // Nothing wakes a writer when its pipe runs empty, only when the reader is gone.
+            // poll reports that the reader is gone, but not that the pipe is empty.
             let mut watched = [PollFd::new(&self.file, PollFlags::empty())];
             let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(pause_ms) * 1_000_000 };
             match poll(&mut watched, Some(&pause)) {
@@ -115,7 +110,7 @@ impl Sink {
         Ok(Taken::All)
     }
 
-    /// What is still in the pipe was never read.
+    /// Subtracts what is still in the pipe.
     fn gone(&self, written: usize) -> io::Result<Taken> {
         let unread = match self.kind {
             SinkKind::Pipe => usize::try_from(ioctl_fionread(&self.file)?).unwrap_or(usize::MAX),

@@ -1,4 +1,4 @@
-//! How far an export has come, kept in a file so that the next one goes on from there.
+//! The saved position of an export.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,11 @@ use toolgate_model::event::StoredEvent;
 use crate::command::Failure;
 use crate::private_file;
 
-/// The last event that the reader has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Position {
-    /// Its id, which tells one log from another.
+    /// Identifies the log.
     pub(crate) event: String,
-    /// Its place in the log.
     pub(crate) sequence: u64,
 }
 
@@ -24,7 +22,6 @@ impl From<&StoredEvent> for Position {
     }
 }
 
-/// A file with a position, or none.
 #[derive(Debug)]
 pub(crate) struct PositionFile {
     path: Option<PathBuf>,
@@ -32,30 +29,28 @@ pub(crate) struct PositionFile {
 }
 
 impl PositionFile {
-    /// Reads what an earlier export left; without a path, nothing is kept.
+    /// Without a path, no position is saved.
     pub(crate) fn open(path: Option<PathBuf>) -> Result<Self, Failure> {
         let Some(named) = &path else { return Ok(Self { path, position: None }) };
         let position = match private_file::read(named)? {
             Some(text) => Some(serde_json::from_str(&text).map_err(|error| {
                 let name = named.display();
-                Failure::Said(format!("{name} does not say how far an export came: {error}; name another --state file"))
+                Failure::Said(format!("{name} does not contain a position: {error}; use another --state file"))
             })?),
             None => None,
         };
         Ok(Self { path, position })
     }
 
-    /// Where an earlier export ended.
     pub(crate) fn position(&self) -> Option<&Position> {
         self.position.as_ref()
     }
 
-    /// The name of the file.
     pub(crate) fn name(&self) -> String {
         self.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default()
     }
 
-    /// Keeps the position, durably and whole or not at all.
+    /// Saves the position, durably and atomically.
     pub(crate) fn keep(&mut self, position: Position) -> Result<(), Failure> {
         if let Some(path) = &self.path {
             let text = serde_json::to_string(&position).map_err(|error| Failure::Said(error.to_string()))?;
@@ -90,7 +85,7 @@ mod tests {
         {
             private_file::replace(&path, text).unwrap();
             let refused = PositionFile::open(Some(path.clone())).unwrap_err();
-            assert!(refused.to_string().contains("does not say how far"), "{text}: {refused}");
+            assert!(refused.to_string().contains("does not contain a position"), "{text}: {refused}");
         }
     }
 }

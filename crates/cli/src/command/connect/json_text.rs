@@ -1,5 +1,5 @@
-//! Changes to a JSON text that leave every other byte as it is: where values stand, and inserting and removing single
-//! ones in the style of their neighbours. Reads only text that the strict parser has accepted.
+//! Edits JSON text in place: inserts and removes single values in the style of their neighbours, and leaves all other bytes
+//! unchanged. The text must have been accepted by the strict parser.
 
 use std::ops::Range;
 
@@ -7,49 +7,42 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
-/// The indentation of texts that show none of their own.
+/// The indentation for text without any.
 const INDENTATION: &str = "  ";
 
-/// A text, and where its values stand.
 pub struct JsonText<'a> {
     text: &'a str,
     root: Node,
 }
 
-/// A step from a value to one inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// The member of that name.
     Member(String),
-    /// The element at that place.
     Item(usize),
 }
 
-/// A value in the text.
 struct Node {
     span: Range<usize>,
-    /// What is inside an object or an array.
     children: Vec<Child>,
 }
 
-/// A member of an object or an element of an array.
 struct Child {
     /// `None` in an array.
     name: Option<String>,
-    /// With its name.
+    /// Including its name.
     span: Range<usize>,
     node: Node,
 }
 
 impl<'a> JsonText<'a> {
-    /// Takes a text apart; `None` where it is not JSON.
+    /// `None` if the text is not JSON.
     pub fn parse(text: &'a str) -> Option<Self> {
         let mut reader = Reader { text, position: 0 };
         let root = reader.value()?;
         Some(Self { text, root })
     }
 
-    /// The text with one more member, or element where there is no name, at the end of the object or array at that path.
+    /// Appends a member, or an element without a name, to the object or array at this path.
     pub fn insert(&self, path: &[Step], name: Option<&str>, value: &Value) -> Option<String> {
         let node = self.find(path)?;
         let start = node.children.first().map_or(node.span.end - 1, |child| child.span.start);
@@ -71,7 +64,7 @@ impl<'a> JsonText<'a> {
         self.replaced(last.span.end..last.span.end, &child)
     }
 
-    /// The text without the value at that path, and without its comma.
+    /// Removes the value at this path, with its comma.
     pub fn remove(&self, path: &[Step]) -> Option<String> {
         let (last, parents) = path.split_last()?;
         let node = self.find(parents)?;
@@ -94,7 +87,7 @@ impl<'a> JsonText<'a> {
         Some(format!("{}{text}{}", self.text.get(..span.start)?, self.text.get(span.end..)?))
     }
 
-    /// The value, with its name, over several lines that begin with `inside`, or on one.
+    /// The value and its name: on lines that start with `inside`, or on one line.
     fn rendered(&self, name: Option<&str>, value: &Value, inside: Option<&str>) -> Option<String> {
         let value = match inside {
             None => value.to_string(),
@@ -111,7 +104,7 @@ impl<'a> JsonText<'a> {
         })
     }
 
-    /// By how much this text indents.
+    /// The indentation of the text.
     fn unit(&self) -> &str {
         let first = self.root.children.first().map(|child| child.span.start);
         let blank = first.and_then(|first| self.text.get(self.root.span.start + 1..first));
@@ -141,7 +134,7 @@ impl Node {
     }
 }
 
-/// Walks over a text that is known to be JSON.
+/// Scans text that is known to be JSON.
 struct Reader<'a> {
     text: &'a str,
     position: usize,

@@ -1,5 +1,4 @@
-//! A client's settings with the hook, and without it again. Works on the text of the file, so that everything else in it
-//! stays as it was.
+//! Adds the hook to the settings of a client, and removes it. Works on the text of the file, so that the rest is not changed.
 
 use serde_json::Value;
 use thiserror::Error;
@@ -8,18 +7,15 @@ use toolgate_model::strict_json::{self, StrictJsonError};
 use super::json_text::{JsonText, Step};
 use super::wiring::Wiring;
 
-/// Why settings are left alone.
 #[derive(Debug, Error)]
 pub enum SettingsError {
-    /// Not text that can be changed safely.
-    #[error("it is not strict JSON ({0}); put it right first, or add the hook by hand")]
+    #[error("it is not strict JSON ({0}); correct it, or add the hook manually")]
     Json(#[from] StrictJsonError),
-    /// JSON of another shape than the client's.
-    #[error("`{0}` in it is not what the client expects there; put it right first")]
+    #[error("`{0}` does not have the format of the client; correct it")]
     Shape(String),
 }
 
-/// The settings with the hook in them, exactly once. Unchanged where that is so already.
+/// The settings with the hook exactly once; unchanged if that is the case.
 pub fn connected(text: &str, wiring: &Wiring) -> Result<String, SettingsError> {
     let blank = text.trim().is_empty();
     let settings = if blank { Value::Object(serde_json::Map::new()) } else { checked(text)? };
@@ -47,7 +43,7 @@ pub fn connected(text: &str, wiring: &Wiring) -> Result<String, SettingsError> {
     Ok(text)
 }
 
-/// The settings without the hook; `None` where nothing else is left in them.
+/// The settings without the hook; `None` if nothing else is left.
 pub fn disconnected(text: &str, wiring: &Wiring) -> Result<Option<String>, SettingsError> {
     let mut text = text.to_owned();
     if text.trim().is_empty() {
@@ -61,13 +57,12 @@ pub fn disconnected(text: &str, wiring: &Wiring) -> Result<Option<String>, Setti
     Ok(Some(text))
 }
 
-/// Parses settings, which have to be an object.
 pub fn checked(text: &str) -> Result<Value, SettingsError> {
     let settings = strict_json::parse(text.as_bytes())?;
-    if settings.is_object() { Ok(settings) } else { Err(SettingsError::Shape("the whole".to_owned())) }
+    if settings.is_object() { Ok(settings) } else { Err(SettingsError::Shape("the document".to_owned())) }
 }
 
-/// Appends an entry to an event's list, making what is not there yet.
+/// Appends an entry to the list of an event, creating missing containers.
 fn with_entry(text: &str, event: &str, entry: &Value) -> Result<String, SettingsError> {
     let settings = checked(text)?;
     let list = Value::Array(vec![entry.clone()]);
@@ -86,11 +81,11 @@ fn with_entry(text: &str, event: &str, entry: &Value) -> Result<String, Settings
     }
 }
 
-/// The text without the first own entry, and `None` inside where nothing is left; `None` where there is no own entry.
+/// Removes the first entry of Toolgate: `Some(None)` if nothing is left, `None` if there is no such entry.
 fn without_one(text: &str, wiring: &Wiring) -> Result<Option<Option<String>>, SettingsError> {
     let settings = checked(text)?;
     let Some(mut path) = own_entries(&settings, wiring)?.into_iter().next() else { return Ok(None) };
-    // What the entry leaves empty goes with it: the handlers of a group, the group, the event, the hooks.
+    // Containers that become empty are removed too: the handlers of a group, the group, the event, the hooks.
     while alone(&settings, &path) {
         path.pop();
         if path.len() == 4 {
@@ -105,7 +100,7 @@ fn without_one(text: &str, wiring: &Wiring) -> Result<Option<Option<String>>, Se
     shorter.map(|shorter| Some(Some(shorter))).ok_or_else(|| SettingsError::Shape("hooks".to_owned()))
 }
 
-/// Whether the value at that path is the only one in its object or array, below the outermost.
+/// Whether the value at this path is the only one in its container, other than the document.
 fn alone(settings: &Value, path: &[Step]) -> bool {
     let Some((_, parents)) = path.split_last().filter(|(_, parents)| !parents.is_empty()) else { return false };
     let parent = parents.iter().try_fold(settings, |value, step| match step {
@@ -119,7 +114,7 @@ fn alone(settings: &Value, path: &[Step]) -> bool {
     }
 }
 
-/// Where Toolgate's own handlers stand, under whichever event.
+/// The paths of the handlers of Toolgate, in all events.
 fn own_entries(settings: &Value, wiring: &Wiring) -> Result<Vec<Vec<Step>>, SettingsError> {
     let mut found = Vec::new();
     let is_own =

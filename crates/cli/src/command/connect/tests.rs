@@ -271,7 +271,7 @@ fn a_file_that_changed_after_it_was_shown_is_not_written() {
     let change = Change::plan(file.clone(), &wiring(HookClient::ClaudeCode), false).unwrap();
     assert!(change.diff().starts_with("--- /dev/null\n"), "{}", change.diff());
     change.write().unwrap();
-    assert!(matches!(change.write(), Err(Failure::Said(said)) if said.contains("changed meanwhile")));
+    assert!(matches!(change.write(), Err(Failure::Said(said)) if said.contains("in the meantime")));
     let change = Change::plan(file.clone(), &wiring(HookClient::ClaudeCode), true).unwrap();
     change.write().unwrap();
     assert!(!file.exists());

@@ -1,5 +1,4 @@
-//! How each client's settings name the hook: in which file, under which events, in which shape, and how Toolgate's own
-//! entries are told from those of others.
+//! The settings of each client: the file, the events and the format of hooks, and how entries of Toolgate are recognized.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,41 +7,33 @@ use serde_json::{Value, json};
 
 use crate::hook::HookClient;
 
-/// How long the client waits for the hook: longer than the hook waits for the gate, for a client that gives up lets the
-/// call pass.
+/// The timeout of the client: longer than that of the hook, because the client allows the call when it gives up.
 const TIMEOUT_SECONDS: u64 = 3_660;
 
-/// How one client is connected.
 pub struct Wiring {
-    /// The client.
     pub client: HookClient,
-    /// The program, as a word of the shell.
+    /// Quoted for the shell.
     program: String,
-    /// What follows the client's name.
+    /// The options after the name of the client.
     options: String,
 }
 
-/// Whose settings.
 pub enum Place {
-    /// Those of one project, in this directory.
+    /// The project in this directory.
     Project(PathBuf),
-    /// Those of the user, for all projects.
+    /// All projects of the user.
     User,
 }
 
-/// Which gate the hook asks, with which login, and for whom.
 #[derive(Default)]
 pub struct Target {
-    /// The gate.
     pub url: Option<String>,
-    /// The login.
     pub profile: Option<String>,
-    /// The agent, where the key is not its own.
+    /// The agent of the calls, if the key belongs to another principal.
     pub agent: Option<String>,
 }
 
 impl Wiring {
-    /// The hook of this client, run by this program.
     pub fn new(client: HookClient, program: &str, target: &Target) -> Self {
         let option =
             |name: &str, value: &Option<String>| value.as_ref().map(|value| format!(" {name} {}", word(value)));
@@ -51,13 +42,13 @@ impl Wiring {
         Self { client, program: word(program), options }
     }
 
-    /// The command that the client runs. The shell turns every way to fail, also that the program is gone, into the one
-    /// status that blocks.
+    /// The command that the client runs. The shell maps every failure, such as a missing program, to the exit status that
+    /// blocks.
     pub fn command(&self) -> String {
         format!("{} hook {}{} || exit 2", self.program, self.client.name(), self.options)
     }
 
-    /// Whether a command in the settings is Toolgate's for this client, of this program or of an older one.
+    /// Whether a command in the settings is the hook of Toolgate for this client, also of another installation.
     pub fn is_own(&self, command: &str) -> bool {
         let Some((program, rest)) = command.split_once(" hook ") else { return false };
         let file = program.trim_matches(['\'', '"']).rsplit('/').next();
@@ -65,7 +56,7 @@ impl Wiring {
             && rest.split_whitespace().next() == Some(self.client.name())
     }
 
-    /// The events to stand under, and what stands there.
+    /// The events and their entries.
     pub fn entries(&self) -> Vec<(&'static str, Value)> {
         let command = self.command();
         let group = |handler: Value| json!({"matcher": "*", "hooks": [handler]});
@@ -91,12 +82,12 @@ impl Wiring {
         self.client != HookClient::Cursor
     }
 
-    /// The version of its format that the file has to tell.
+    /// The version that the file must have.
     pub fn version(&self) -> Option<u64> {
         (self.client == HookClient::Cursor).then_some(1)
     }
 
-    /// The file with the settings; `None` where the user has no home. `variable` reads the environment.
+    /// `None` without a home directory. `variable` reads the environment.
     pub fn file(&self, place: &Place, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         let (folder, own_variable, name) = match self.client {
             HookClient::ClaudeCode => (".claude", Some("CLAUDE_CONFIG_DIR"), "settings.json"),
@@ -112,7 +103,7 @@ impl Wiring {
         Some(directory.join(name))
     }
 
-    /// A switch in these settings that keeps the client from running any hook.
+    /// A setting that disables all hooks.
     pub fn switched_off(&self, settings: &Value) -> Option<&'static str> {
         let switches: &[(&'static str, bool)] = match self.client {
             HookClient::ClaudeCode => &[("/disableAllHooks", true)],
@@ -125,20 +116,18 @@ impl Wiring {
         switches.iter().find(off).map(|(pointer, _)| pointer.trim_start_matches('/'))
     }
 
-    /// What is left to do for the person.
+    /// What the user has to do next.
     pub fn next_step(&self) -> &'static str {
         match self.client {
-            HookClient::ClaudeCode => {
-                "Sessions that run already take it up when they are started again; /hooks shows it."
-            }
-            HookClient::Codex => "Start Codex and trust the hook with /hooks: until then Codex does not run it.",
-            HookClient::Gemini => "Sessions that run already take it up when they are started again; /hooks shows it.",
-            HookClient::Cursor => "It needs Cursor 2.4 or later; the settings of Cursor list it under Hooks.",
+            HookClient::ClaudeCode => "Restart running sessions; /hooks lists it.",
+            HookClient::Codex => "Start Codex and trust the hook with /hooks; until then Codex does not run it.",
+            HookClient::Gemini => "Restart running sessions; /hooks lists it.",
+            HookClient::Cursor => "Requires Cursor 2.4 or later; the settings of Cursor list it under Hooks.",
         }
     }
 }
 
-/// The text as one word of a shell.
+/// Quotes the text for the shell.
 fn word(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@,%=".contains(letter);
     if !text.is_empty() && text.chars().all(plain) {
@@ -147,7 +136,6 @@ fn word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The directory of a project, by its full path.
 pub fn project(directory: &Path) -> std::io::Result<Place> {
     Ok(Place::Project(directory.canonicalize()?))
 }

@@ -69,11 +69,11 @@ fn the_more_explicit_choice_wins() {
 #[test]
 fn what_cannot_be_chosen_says_what_to_do() {
     for (flags, variables, current, message) in [
-        ([REMOTE, "billing"], ["", "", ""], "admin", "--url says https://gate.example"),
-        (["", ""], [REMOTE, "billing", ""], "admin", "TOOLGATE_URL says https://gate.example"),
-        (["", "biling"], ["", "", ""], "admin", "there are: admin, billing, remote"),
-        (["", ""], ["", "nobody", ""], "admin", "there is no profile nobody"),
-        ([LOCAL, ""], ["", "", ""], "remote", "choose one with --profile: admin, billing"),
+        ([REMOTE, "billing"], ["", "", ""], "admin", "--url is https://gate.example"),
+        (["", ""], [REMOTE, "billing", ""], "admin", "TOOLGATE_URL is https://gate.example"),
+        (["", "biling"], ["", "", ""], "admin", "known profiles: admin, billing, remote"),
+        (["", ""], ["", "nobody", ""], "admin", "no profile nobody"),
+        ([LOCAL, ""], ["", "", ""], "remote", "select one with --profile: admin, billing"),
         (["http://other", ""], ["", "", ""], "admin", "toolgate login --url http://other"),
         (["", ""], ["", "", ""], "", "toolgate profile use NAME"),
         (["ftp://x", ""], ["", "", ""], "admin", "not the URL of a gate"),

@@ -1,21 +1,20 @@
-//! Delegation trees, drawn with lines.
+//! Delegation trees as text.
 
 use serde_json::json;
 use toolgate_api::grants::{GrantBranch, GrantTree, StatedGrant};
 
 use crate::output::plain;
 
-/// Draws a grant with all that was delegated from it.
 pub(super) fn draw(tree: &GrantTree) -> String {
     let mut text = String::new();
     branch(&tree.tree.grant.stated, &tree.tree.delegations, "", "", &mut text);
     if tree.truncated {
-        text.push_str("There are more; look at one of the grants above.\n");
+        text.push_str("There are more; show the tree of one of the grants above.\n");
     }
     text
 }
 
-/// Draws a grant and what hangs below it. `first` stands before its own line, `rest` before those below.
+/// Draws a grant and those below it. `first` prefixes its own line, `rest` the lines below.
 fn branch(grant: &StatedGrant, below: &[GrantBranch], first: &str, rest: &str, text: &mut String) {
     let (status, scopes) = (grant.status.as_str(), plain(&json!(grant.scopes)));
     text.push_str(&format!("{first}{}  {}  {status}  {scopes}\n", grant.id, grant.agent_id));

@@ -7,6 +7,7 @@ use toolgate_model::secret::Secret;
 use toolgate_testkit::upstream::{Reply as Answer, Upstream};
 
 use super::*;
+use crate::client::Refused;
 use crate::hook::Category;
 
 fn client_of(url: &str) -> Client {
@@ -72,20 +73,21 @@ async fn the_answer_of_the_gate_is_passed_on() {
 
 #[tokio::test]
 async fn whatever_is_no_answer_of_a_gate_is_a_no_with_a_reason() {
-    let unknown_key = r#"{"error": {"code": "UNAUTHENTICATED", "message": "the key is not known"}}"#;
+    let unknown_key = Refused::sample("UNAUTHENTICATED", "the key is not known", json!({}));
+    let unknown_key = serde_json::to_string(&unknown_key).unwrap();
     for (answer, reason) in [
         (Answer::json_text(200, r#"{"decision": "Allow"}"#), "neither allow nor deny"),
         (Answer::json_text(200, r#"{"decision": true}"#), "neither allow nor deny"),
         (Answer::json_text(200, r#"{"allow": true}"#), "neither allow nor deny"),
         (Answer::json_text(200, r#"["allow"]"#), "neither allow nor deny"),
         (Answer::text(200, ""), "neither allow nor deny"),
-        (Answer::text(200, "<html>allow</html>"), "not as a Toolgate does"),
-        (Answer::json_text(401, unknown_key), "the key is not known"),
-        (Answer::json_text(404, r#"{"decision": "allow"}"#), "not as a Toolgate does"),
-        (Answer::text(500, ""), "not as a Toolgate does"),
-        (Answer::redirect("http://127.0.0.1:1/"), "not as a Toolgate does"),
-        (Answer::raw("HTTP/1.1 200 OK\r\ncontent-length: 30\r\n\r\n{\"decision\": \"allow\""), "gave no answer"),
-        (Answer::raw("allow"), "gave no answer"),
+        (Answer::text(200, "<html>allow</html>"), "not a response of a Toolgate gate"),
+        (Answer::json_text(401, &unknown_key), "the key is not known"),
+        (Answer::json_text(404, r#"{"decision": "allow"}"#), "not a response of a Toolgate gate"),
+        (Answer::text(500, ""), "not a response of a Toolgate gate"),
+        (Answer::redirect("http://127.0.0.1:1/"), "not a response of a Toolgate gate"),
+        (Answer::raw("HTTP/1.1 200 OK\r\ncontent-length: 30\r\n\r\n{\"decision\": \"allow\""), "did not respond"),
+        (Answer::raw("allow"), "did not respond"),
     ] {
         let answer = asked(answer).await;
         assert!(!answer.allow && answer.reason.contains(reason), "{reason}: {answer:?}");
@@ -106,7 +108,7 @@ async fn a_gate_that_does_not_answer_in_time_is_a_no() {
     let silent = Upstream::start(|_| Answer::silence());
     let gate = client_of(&silent.url()).waiting(Duration::from_millis(20));
     let answer = ask(&gate, &asking(HookClient::Gemini, None, call())).await;
-    assert!(!answer.allow && answer.reason.contains("it took too long"), "{answer:?}");
+    assert!(!answer.allow && answer.reason.contains("it timed out"), "{answer:?}");
 }
 
 #[test]
@@ -131,7 +133,7 @@ fn an_answer_that_cannot_be_written_blocks() {
     let yes = HookClient::ClaudeCode.reply("PreToolUse", &HookResponse { allow: true, reason: String::new() });
     let mut stderr = Vec::new();
     assert_eq!(format!("{:?}", give(&yes, &mut Gone, &mut stderr)), format!("{:?}", ExitCode::from(BLOCKED)));
-    assert!(String::from_utf8(stderr).unwrap().contains("cannot be written"));
+    assert!(String::from_utf8(stderr).unwrap().contains("could not write"));
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     assert_eq!(format!("{:?}", give(&yes, &mut stdout, &mut stderr)), format!("{:?}", ExitCode::SUCCESS));
     assert_eq!((String::from_utf8(stdout).unwrap(), stderr), (format!("{}\n", yes.stdout), Vec::new()));

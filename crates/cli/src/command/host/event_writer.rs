@@ -1,10 +1,9 @@
-//! The way to the host: whole lines, one after the other, each handed over before the next is made.
+//! Writes events to the host, one complete line at a time.
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::protocol::Outgoing;
 
-/// Where events are written to.
 pub(super) struct EventWriter<W> {
     writer: W,
     closed: bool,
@@ -15,14 +14,14 @@ impl<W: AsyncWrite + Unpin> EventWriter<W> {
         Self { writer, closed: false }
     }
 
-    /// Writes an event. Where nobody reads any more it is lost, and [`EventWriter::is_closed`] says so from then on.
+    /// Writes an event. If the host does not read any more, the event is lost, and [`EventWriter::is_closed`] is true.
     pub(super) async fn send(&mut self, event: &Outgoing) {
         if self.closed {
             return;
         }
         let Ok(mut line) = event.to_line() else {
-            // INVARIANT: events are made of texts, numbers and JSON values, which can all be written.
-            tracing::error!("an event could not be written as JSON");
+            // INVARIANT: events consist of text, numbers and JSON values, which can be serialized.
+            tracing::error!("could not serialize an event");
             return;
         };
         line.push('\n');
@@ -31,12 +30,11 @@ impl<W: AsyncWrite + Unpin> EventWriter<W> {
             self.writer.flush().await
         };
         if let Err(error) = written.await {
-            tracing::warn!(%error, "the host does not take events any more");
+            tracing::warn!(%error, "the host does not read events any more");
             self.closed = true;
         }
     }
 
-    /// Whether nobody reads any more.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }

@@ -1,4 +1,4 @@
-//! A gate over HTTP, as a session needs it.
+//! The engine over HTTP.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -19,36 +19,31 @@ use crate::client::{Client, ClientError, Events};
 use crate::clock::pause;
 use crate::output::clean_lines;
 
-/// How long to wait before following again.
+/// The delay before the event stream is opened again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// The longest reason that the gate takes, in bytes.
+/// The limit of the gate for a reason, in bytes.
 const MAX_REASON: usize = 2_000;
 
-/// A gate, and for whom its tools are called.
 pub(super) struct GateEngine {
-    /// The gate.
     pub(super) client: Client,
-    /// The agent, where the key is not its own.
+    /// The agent of the calls, if the key belongs to another principal.
     pub(super) agent: Option<PrincipalId>,
-    /// The session.
     pub(super) session: SessionName,
-    /// The directory that it works in.
     pub(super) workspace: Workspace,
 }
 
 impl GateEngine {
-    /// The mode that is in effect.
     pub(super) async fn mode(&self) -> Result<Mode, EngineError> {
         effective_mode(self.client.to::<ShowApprovalSession>().at(&self.session).send_as().await)
     }
 
-    /// Shows the gate that somebody is there to answer: from when this is ready, for as long as what it gives is awaited.
+    /// Attends the approvals: from the time that this returns, for as long as the returned future is polled.
     pub(super) async fn attend(&self) -> impl Future<Output = Infallible> {
         let mut following = self.follow().await;
         async move {
             loop {
                 if let Ok(flow) = &mut following {
-                    // What is told is told to the calls themselves too.
+                    // Each call receives its own events.
                     while flow.next().await.is_ok() {}
                 }
                 pause(RETRY_INTERVAL).await;
@@ -57,7 +52,7 @@ impl GateEngine {
         }
     }
 
-    /// A principal that follows is there to decide.
+    /// A principal that follows approvals counts as attending.
     async fn follow(&self) -> Result<Events<'_, Value>, ClientError> {
         self.client.to::<FollowApprovals>().events_as().await
     }
@@ -80,12 +75,13 @@ impl GateEngine {
                 None => return Ok(reading::broken(STRANGE.to_owned())),
             }
         }
-        Ok(reading::broken("the gate stopped before it told how the call ended; look at its log".to_owned()))
+        Ok(reading::broken(
+            "the response of the gate ended before the outcome of the call; check the log of the gate".to_owned(),
+        ))
     }
 }
 
-const STRANGE: &str =
-    "the gate said something about the call that is not understood; run the same version here and there";
+const STRANGE: &str = "could not parse a step of the call; use the same version of toolgate as the gate";
 
 impl Engine for GateEngine {
     async fn call(&self, call: EngineCall, mut progress_reporter: impl ProgressReporter) -> Ended {
@@ -108,7 +104,7 @@ impl Engine for GateEngine {
         let send = || self.client.to::<DecideApproval>().named(approval).body(&body).send_as();
         let mut outcome = send().await;
         if matches!(outcome, Err(ClientError::BrokenOff { .. })) {
-            // It may have counted already: under the same key it does not count twice.
+            // It may have been counted already; with the same key it is not counted twice.
             outcome = send().await;
         }
         decided(&outcome.map_err(EngineError::from)?)
@@ -138,7 +134,7 @@ impl From<ClientError> for EngineError {
 fn effective_mode(session: Result<Value, ClientError>) -> Result<Mode, EngineError> {
     let session = session.map_err(EngineError::from)?;
     let mode = session.get("mode").and_then(Value::as_str).and_then(|word| Mode::parse(word).ok());
-    mode.ok_or_else(|| EngineError::Refused("the gate did not say which mode is in effect".to_owned()))
+    mode.ok_or_else(|| EngineError::Refused("the response of the gate does not contain the mode".to_owned()))
 }
 
 fn decided(approval: &Value) -> Result<Decided, EngineError> {
@@ -150,11 +146,13 @@ fn decided(approval: &Value) -> Result<Decided, EngineError> {
         Some("pending") => {
             Ok(Decided::Counted { given: count("/approvers/given"), needed: count("/approvers/needed") })
         }
-        _ => Err(EngineError::Refused("the gate did not say what became of the approval".to_owned())),
+        _ => {
+            Err(EngineError::Refused("the response of the gate does not contain the status of the approval".to_owned()))
+        }
     }
 }
 
-/// A reason that the gate takes: a no must not fail for the words that it was given with.
+/// Shortens a reason to what the gate accepts: a denial must not fail because of its reason.
 fn acceptable(reason: &str) -> String {
     let mut accepted = String::new();
     for letter in clean_lines(reason).chars() {

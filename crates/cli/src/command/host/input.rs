@@ -1,4 +1,4 @@
-//! The host's lines, read one by one. A line that is too long is skipped, not kept.
+//! Reads the lines of the host. A line that is too long is skipped.
 
 use std::io::{self, BufRead};
 
@@ -6,11 +6,10 @@ use tokio::sync::mpsc;
 
 use super::protocol::{COMMAND_QUEUE, Incoming, LineError, MAX_LINE};
 
-/// What a line says.
 pub(super) type Command = Result<Incoming, LineError>;
 
-/// Reads standard input on a thread of its own, which a process that ends does not wait for. The end of input, or a
-/// failure to read it, ends the commands.
+/// Reads standard input on a thread, which does not delay the end of the process. The end of the input, or a failure, ends the
+/// commands.
 pub(super) fn commands() -> io::Result<mpsc::Receiver<Command>> {
     let (sender, receiver) = mpsc::channel(COMMAND_QUEUE);
     std::thread::Builder::new().name("host-input".to_owned()).spawn(move || {
@@ -19,14 +18,14 @@ pub(super) fn commands() -> io::Result<mpsc::Receiver<Command>> {
     Ok(receiver)
 }
 
-/// Hands on each line until the input ends or nobody takes them any more.
+/// Passes on each line until the input ends or `take` returns false.
 pub(super) fn read(input: &mut impl BufRead, mut take: impl FnMut(Command) -> bool) {
     let mut line = Line::default();
     loop {
         let piece = match input.fill_buf() {
             Ok(piece) => piece,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // A line that was not read to its end is none.
+            // An incomplete line is ignored.
             Err(_) => return,
         };
         let end = piece.iter().position(|byte| *byte == b'\n');
@@ -45,7 +44,6 @@ pub(super) fn read(input: &mut impl BufRead, mut take: impl FnMut(Command) -> bo
     }
 }
 
-/// A line as far as it was read.
 #[derive(Default)]
 struct Line {
     bytes: Vec<u8>,

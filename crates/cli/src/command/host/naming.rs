@@ -1,13 +1,12 @@
-//! The names of tools: hosts call the tools of the workspace by their bare names, the gate by their full ones.
+//! Names of tools: hosts use the bare names of workspace tools, the gate qualified names.
 
 use serde_json::{Map, Value};
 use toolgate_model::approval::Category;
 use toolgate_workspace::WorkspaceTool;
 
-/// What stands before the name of a tool of the workspace.
+/// The prefix of workspace tools.
 const WORKSPACE: &str = "x-host-toolgate-workspace.";
 
-/// The name by which the gate knows a tool.
 pub(super) fn full(name: &str) -> String {
     match category_of(name) {
         Some(_) => format!("{WORKSPACE}{name}"),
@@ -15,12 +14,12 @@ pub(super) fn full(name: &str) -> String {
     }
 }
 
-/// What kind of calls a tool makes. Whatever is not of the workspace is somebody else's.
+/// The category of a tool. Tools other than workspace tools are external.
 pub(super) fn category(name: &str) -> Category {
     category_of(name.strip_prefix(WORKSPACE).unwrap_or(name)).unwrap_or(Category::Mcp)
 }
 
-/// What a call does, in a line, where nobody was asked and so the gate did not say.
+/// A description of a call that required no approval, for which the gate returns none.
 pub(super) fn description(name: &str, arguments: &Map<String, Value>) -> String {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     match (category(name), text("command"), text("file_path")) {
@@ -31,7 +30,7 @@ pub(super) fn description(name: &str, arguments: &Map<String, Value>) -> String 
 }
 
 fn category_of(name: &str) -> Option<Category> {
-    // INVARIANT: the words are the same; one that were not would be taken for the most dangerous.
+    // INVARIANT: the names are the same; an unknown one would be the most dangerous category.
     WorkspaceTool::parse(name).map(|tool| Category::parse(tool.category()).unwrap_or(Category::Exec))
 }
 

@@ -1,5 +1,4 @@
-//! The calls of a session: those that are open, with where they stand, and how the last ones ended, so that a late answer
-//! is told what became of its call.
+//! The open calls of a session with their stages, and how recent calls ended, for the error on a late decision.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,55 +9,34 @@ use toolgate_model::text::Line;
 
 use super::protocol::{ErrorCode, ErrorEvent, ResumeToken};
 
-/// How many calls may be open at once.
 pub(super) const MAX_OPEN: usize = 256;
-/// How many ended calls are remembered.
 const REMEMBERED: usize = 1024;
 
-/// A call that has not ended.
 pub(super) struct OpenCall {
-    /// Tells it from an earlier call of the same id.
+    /// Distinguishes it from an earlier call with the same id.
     pub(super) serial: u64,
-    /// The turn that it belongs to.
     pub(super) message: Line,
-    /// The tool, as the host calls it.
     pub(super) tool: String,
-    /// What it is called with.
     pub(super) arguments: Map<String, Value>,
-    /// Where it stands.
     pub(super) stage: Stage,
-    /// Whether anybody was ever asked.
+    /// Whether a decision was ever requested.
     pub(super) asked: bool,
-    /// The earlier answers that cover it.
+    /// The standing approvals that cover it.
     pub(super) standing: Vec<String>,
-    /// By what it can be resumed, while it can be.
+    /// The token to resume it, while it is suspended.
     pub(super) token: Option<ResumeToken>,
-    /// The task that makes it.
     pub(super) task: AbortHandle,
 }
 
-/// Where a call stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// On its way.
     Sent,
-    /// Waits for the answer to an approval.
-    Waiting {
-        /// Which.
-        approval: String,
-    },
-    /// An answer is on its way to the gate.
-    Answering {
-        /// To which approval.
-        approval: String,
-    },
-    /// Answered; the gate has still to go on with it.
+    Waiting { approval: String },
+    Answering { approval: String },
     Answered,
-    /// Carried out.
     Running,
 }
 
-/// The calls of a session.
 #[derive(Default)]
 pub(super) struct OpenCalls {
     open: BTreeMap<CallLabel, OpenCall>,
@@ -67,16 +45,16 @@ pub(super) struct OpenCalls {
 }
 
 impl OpenCalls {
-    /// A number that no call had.
+    /// A number that no call has had.
     pub(super) fn next_serial(&mut self) -> u64 {
         self.serial += 1;
         self.serial
     }
 
-    /// Why a call of this id cannot be opened.
+    /// The error if a call with this id cannot be opened.
     pub(super) fn objection(&self, label: &CallLabel) -> Option<ErrorEvent> {
         if self.open.contains_key(label) {
-            let message = "a call of this id is open; wait for its end, or use another id";
+            let message = "a call with this id is open; wait until it has ended, or use another id";
             return Some(ErrorEvent::new(ErrorCode::DuplicateCall, message).about(label));
         }
         let message = || format!("{MAX_OPEN} calls are open; wait until one has ended");
@@ -88,19 +66,19 @@ impl OpenCalls {
         self.open.insert(label, call);
     }
 
-    /// The call of this id, if it is the one of that number.
+    /// The call with this id, if it has this number.
     pub(super) fn get(&mut self, label: &CallLabel, serial: u64) -> Option<&mut OpenCall> {
         self.open.get_mut(label).filter(|call| call.serial == serial)
     }
 
-    /// A call that waits for an answer, with its approval; or what to tell whoever wants to answer it.
+    /// A call that waits for a decision, with its approval, or the error for the host.
     pub(super) fn waiting(&mut self, label: &CallLabel) -> Result<(&mut OpenCall, String), ErrorEvent> {
         let error = |code, message: &str| Err(ErrorEvent::new(code, message).about(label));
         let Some(call) = self.open.get_mut(label) else {
             return match self.ended.iter().rev().find(|(own, _)| own == label) {
-                Some((_, true)) => error(ErrorCode::Expired, "the time for an answer to this call is over"),
-                Some((_, false)) => error(ErrorCode::AlreadyDecided, "this call has ended already"),
-                None => error(ErrorCode::UnknownCall, "there is no call of this id"),
+                Some((_, true)) => error(ErrorCode::Expired, "this call has expired"),
+                Some((_, false)) => error(ErrorCode::AlreadyDecided, "this call has already ended"),
+                None => error(ErrorCode::UnknownCall, "no call with this id"),
             };
         };
         match &call.stage {
@@ -108,22 +86,24 @@ impl OpenCalls {
                 let approval = approval.clone();
                 Ok((call, approval))
             }
-            Stage::Sent => error(ErrorCode::NotWaiting, "this call has not been asked for; wait for its tool_request"),
-            Stage::Running if !call.asked => error(ErrorCode::NotWaiting, "this call runs without an answer"),
+            Stage::Sent => {
+                error(ErrorCode::NotWaiting, "no decision was requested for this call yet; wait for its tool_request")
+            }
+            Stage::Running if !call.asked => error(ErrorCode::NotWaiting, "this call runs without a decision"),
             Stage::Answering { .. } | Stage::Answered | Stage::Running => {
-                error(ErrorCode::AlreadyDecided, "this call was answered already")
+                error(ErrorCode::AlreadyDecided, "this call was already decided")
             }
         }
     }
 
-    /// The call that is resumed by this token. Every open token is compared, and each in full.
+    /// The call with this token. Every open token is compared, in constant time.
     pub(super) fn of_token(&self, token: &ResumeToken) -> Option<CallLabel> {
         let is_it = |call: &OpenCall| call.token.as_ref().is_some_and(|own| own.is(token));
         let found = self.open.iter().fold(None, |found, (label, call)| if is_it(call) { Some(label) } else { found });
         found.cloned()
     }
 
-    /// Takes an ended call out, and remembers how it ended.
+    /// Removes an ended call, and remembers how it ended.
     pub(super) fn remove(&mut self, label: &CallLabel, serial: u64, expired: bool) -> Option<OpenCall> {
         self.get(label, serial)?;
         if self.ended.len() == REMEMBERED {
@@ -133,18 +113,17 @@ impl OpenCalls {
         self.open.remove(label)
     }
 
-    /// The text without any token that could still be used.
+    /// Removes all valid tokens from the text.
     pub(super) fn strip_tokens(&self, text: String) -> String {
         self.open.values().filter_map(|call| call.token.as_ref()).fold(text, |text, token| token.strip(text))
     }
 
-    /// Those that wait for an answer.
+    /// The calls that wait for a decision.
     pub(super) fn all_waiting(&self) -> Vec<CallLabel> {
         let waiting = self.open.iter().filter(|(_, call)| matches!(call.stage, Stage::Waiting { .. }));
         waiting.map(|(label, _)| label.clone()).collect()
     }
 
-    /// Whether all have ended.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }

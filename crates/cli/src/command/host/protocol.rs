@@ -1,7 +1,6 @@
 //! The tool approval protocol: JSON lines between an application that embeds an agent (the host) and the gate.
 //!
-//! Here are its words only: a line in, a command or an error out; an event in, a line out. Who reads and writes the lines,
-//! and what is done about them, is decided elsewhere.
+//! Parses commands and serializes events; does no IO.
 
 pub use self::incoming::{ApprovalResume, Incoming, LineError, ToolApprove, ToolCall, ToolDeny};
 pub use self::outgoing::{
@@ -19,9 +18,9 @@ mod scope;
 mod tests;
 mod token;
 
-/// The longest line that is read, without its end.
+/// Without the line end.
 pub const MAX_LINE: usize = 8 * 1024 * 1024;
-/// How much of what a host sent is told back to it in an error, in bytes.
+/// The limit for quoted input in errors, in bytes.
 pub const MAX_ECHO: usize = 120;
-/// How many commands wait at most. A host that sends more has to wait itself; none is dropped.
+/// The maximum number of queued commands. With more, the host is blocked; none is dropped.
 pub const COMMAND_QUEUE: usize = 64;

@@ -1,4 +1,4 @@
-//! What the gate says of a call, a line at a time, understood.
+//! Parses the steps of a call.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::approval::Category;
@@ -6,21 +6,18 @@ use toolgate_model::approval::Category;
 use super::engine::{Ended, Progress, Request};
 use super::protocol::ResultStatus;
 
-/// What of an approval a host is shown besides the call.
+/// The members of an approval that are passed to the host.
 const DETAILS: [&str; 8] = ["id", "expires_at", "reasons", "risk", "parts", "offers", "question", "approvers"];
 
-/// One line of the gate.
 #[derive(Debug, PartialEq)]
 pub(super) enum Step {
-    /// The call has come further.
     Progress(Progress),
-    /// Nothing that a host is told.
+    /// Not reported to the host.
     Quiet,
-    /// The call has ended.
     Ended(Ended),
 }
 
-/// Understands a line; `None` where a gate would not say so.
+/// `None` if the line is invalid.
 pub(super) fn step(mut line: Value) -> Option<Step> {
     let event = line.get("event")?.as_str()?.to_owned();
     match event.as_str() {
@@ -33,7 +30,7 @@ pub(super) fn step(mut line: Value) -> Option<Step> {
             let ids = ids.map(|id| id.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()?;
             Some(Step::Progress(Progress::Covered(ids)))
         }
-        // Whoever is asked is shown the changed form; the host has no word for the rest.
+        // Approvers see the modified form; the protocol has no event for other steps.
         "modified" => Some(Step::Quiet),
         "admitted" => Some(Step::Progress(Progress::Admitted)),
         "answered" => Some(Step::Ended(ended(line.get_mut("body")?.take()))),
@@ -41,14 +38,15 @@ pub(super) fn step(mut line: Value) -> Option<Step> {
     }
 }
 
-/// How a call ended, by the gate's answer to it.
+/// How a call ended.
 pub(super) fn ended(mut body: Value) -> Ended {
     if body.get("status").and_then(Value::as_str) == Some("success") {
         let result = body.get_mut("result").map(Value::take).unwrap_or_default();
         return answered(result, metadata(&body, &["invocation_id", "duration_ms", "truncated"]));
     }
     let text = |path: &str| body.pointer(path).and_then(Value::as_str);
-    let message = text("/error/message").or(text("/message")).unwrap_or("the gate refused without a reason").to_owned();
+    let message =
+        text("/error/message").or(text("/message")).unwrap_or("the gate refused the call without a reason").to_owned();
     let code = text("/error/code").unwrap_or_default();
     match code {
         "APPROVAL_DENIED" | "APPROVAL_CANCELLED" => Ended::Cancelled { reason: message, expired: false },
@@ -61,12 +59,12 @@ pub(super) fn ended(mut body: Value) -> Ended {
     }
 }
 
-/// A call that nobody knows the end of: the way to the gate broke.
+/// A call whose outcome is unknown because the connection failed.
 pub(super) fn broken(message: String) -> Ended {
     Ended::Answered { status: ResultStatus::Error, output: message, metadata: Map::new() }
 }
 
-/// Tools of the workspace say what they have to say in `output`, and more about it beside; others give any JSON.
+/// Workspace tools return text in `output` and metadata beside it; other tools return any JSON.
 fn answered(result: Value, mut metadata: Map<String, Value>) -> Ended {
     let (output, status) = match result {
         Value::String(text) => (text, ResultStatus::Success),

@@ -1,7 +1,6 @@
-//! One conversation with a host: takes its commands, follows its calls, and says what happens, each thing in its order.
+//! A session with a host: handles its commands, follows its calls and writes events.
 //!
-//! This loop owns all state. Calls and answers run in tasks of their own and report to it, so that nothing that waits holds
-//! up anything else.
+//! The session loop owns all state. Calls and decisions run in separate tasks and report to it, so that none blocks another.
 
 use std::sync::Arc;
 
@@ -21,24 +20,19 @@ use super::protocol::{
 
 mod reports;
 
-/// What a call is told whose host ended the session while it waited.
+/// The reason of calls that were pending when the host ended the session.
 const STOPPED: &str = "stopped by host";
 
-/// How a session is held.
 pub(super) struct Terms {
-    /// Its name.
     pub(super) name: SessionName,
-    /// Begins the keys of its answers; no other process uses it.
+    /// The prefix of idempotency keys; unique to this process.
     pub(super) nonce: String,
-    /// The mode that it begins with.
     pub(super) mode: Mode,
-    /// Whether the host may raise the mode.
     pub(super) mode_changes: bool,
-    /// Whether calls that wait are also shown as suspended.
+    /// Whether pending calls are also reported as suspended.
     pub(super) suspend: bool,
 }
 
-/// A session in progress.
 pub(super) struct Session<E, W> {
     engine: Arc<E>,
     terms: Terms,
@@ -46,16 +40,15 @@ pub(super) struct Session<E, W> {
     calls: OpenCalls,
     reports: mpsc::Receiver<Report>,
     reporter: mpsc::Sender<Report>,
-    /// Answers that were sent so far.
+    /// Number of decisions sent.
     answers: u64,
-    /// Answers that are on their way.
+    /// Number of decisions in flight.
     answering: usize,
     changing_mode: bool,
-    /// Why it ends: what calls that wait are told.
+    /// Why the session ends; the reason of pending calls.
     closing: Option<&'static str>,
 }
 
-/// What tasks report.
 enum Report {
     Progress { label: CallLabel, serial: u64, progress: Progress },
     Ended { label: CallLabel, serial: u64, ended: Ended },
@@ -80,8 +73,8 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         }
     }
 
-    /// Holds the session until its input ends or it is stopped, and everything that was begun has ended. Answers whether
-    /// the host took all that it was told.
+    /// Runs until the input ends or the session is stopped, and all calls have ended. Returns whether the host read all
+    /// events.
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>, stop: impl Future<Output = ()>) -> bool {
         tokio::pin!(stop);
         self.event_writer.send(&self.ready()).await;
@@ -97,7 +90,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
                 biased;
                 () = &mut stop, if listening => self.close(HOST_CLOSED),
                 Some(report) = self.reports.recv() => self.take_report(report).await,
-                // A call behind a change of the mode is a call in the new mode.
+                // A call after a change of the mode uses the new mode.
                 command = commands.recv(), if listening && !self.changing_mode => match command {
                     Some(Ok(command)) => self.take_command(command).await,
                     Some(Err(error)) => self.fail(ErrorEvent::new(ErrorCode::EngineError, error.to_string())).await,
@@ -166,7 +159,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         reason: Option<String>,
         answer: Option<String>,
     ) {
-        // A no that says nothing still says who said it.
+        // A denial without a reason still names its source.
         let reason = reason.or_else(|| (!approved).then(|| DENIED_BY_HOST.to_owned()));
         if let Err(error) = self.send_answer(label, approved, scope, reason, answer) {
             self.fail(error).await;
@@ -177,7 +170,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         match self.calls.of_token(&resume.token) {
             Some(label) => self.answer(&label, resume.approved, Scope::Once, None, resume.answer).await,
             None => {
-                let message = "no call that waits has this token; use the `resume_token` of its approval_required";
+                let message = "no pending call has this token; use the `resume_token` of its approval_required";
                 self.fail(ErrorEvent::new(ErrorCode::UnknownToken, message)).await;
             }
         }
@@ -185,7 +178,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
 
     async fn change_mode(&mut self, mode: Mode) {
         if mode > self.terms.mode && !self.terms.mode_changes {
-            let message = "the mode cannot be raised from here; whoever starts `toolgate host` allows it with \
+            let message = "the mode cannot be raised by the host; start `toolgate host` with \
                            --allow-mode-changes";
             return self.fail(ErrorEvent::new(ErrorCode::ModeRefused, message)).await;
         }
@@ -197,7 +190,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         });
     }
 
-    /// Ends the session: whatever waits for an answer gets a no, and no further command is taken.
+    /// Ends the session: pending calls are denied, and no further commands are handled.
     fn close(&mut self, reason: &'static str) {
         self.closing = Some(reason);
         for label in self.calls.all_waiting() {
@@ -206,11 +199,10 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
     }
 
     fn deny_finally(&mut self, label: &CallLabel, reason: &str) {
-        // It waits, as all that come here do.
+        // INVARIANT: only pending calls get here.
         let _ = self.send_answer(label, false, Scope::Once, Some(reason.to_owned()), None);
     }
 
-    /// Sends an answer to a call that waits.
     fn send_answer(
         &mut self,
         label: &CallLabel,
@@ -240,7 +232,6 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
     }
 }
 
-/// Tells the session how far a call has come.
 struct ChannelReporter {
     label: CallLabel,
     serial: u64,
@@ -255,6 +246,6 @@ impl ProgressReporter for ChannelReporter {
 }
 
 async fn report(reporter: &mpsc::Sender<Report>, report: Report) {
-    // A session that is over does not want to know.
+    // The session has ended.
     let _ = reporter.send(report).await;
 }

@@ -192,7 +192,7 @@ async fn an_answer_that_the_gate_does_not_take_leaves_the_call_waiting() {
     let mut host = Host::start().await;
     host.gate.outcomes.lock().unwrap().extend([
         Err(EngineError::Refused("give an `answer`".to_owned())),
-        Err(EngineError::Unavailable("no gate answers".to_owned())),
+        Err(EngineError::Unavailable("could not connect".to_owned())),
         Ok(Decided::Counted { given: 1, needed: 2 }),
     ]);
     host.call("c1", "Bash", json!({})).await;
@@ -213,7 +213,7 @@ async fn an_answer_that_the_gate_does_not_take_leaves_the_call_waiting() {
 async fn somebody_else_who_was_faster_is_told_of() {
     let mut host = Host::start().await;
     host.gate.outcomes.lock().unwrap().extend([
-        Err(EngineError::Already("it was denied already, by ann over terminal".to_owned())),
+        Err(EngineError::Already("the approval was already denied by ann over terminal".to_owned())),
         Err(EngineError::Expired("its time is over".to_owned())),
     ]);
     for (label, code) in [("c1", "already_decided"), ("c2", "expired")] {

@@ -1,4 +1,4 @@
-//! Changes of the policies: applying a folder, and putting a rule in force.
+//! Changes of the active policies: `policy apply` and `policy promote`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,48 +17,46 @@ use crate::command::values::typed_option;
 use crate::output::{Report, clean, say};
 use crate::prompt;
 
-/// What to apply, and on which condition.
 #[derive(Args)]
 pub(crate) struct Apply {
-    /// The folder
+    /// Directory of the policy set
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// What is said about it in the list of versions
+    /// Note for the list of versions
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Only if this version is still the active one; 0 means that there is none
+    /// Fail unless this is the active version; 0 if there is none
     #[arg(long, value_name = "VERSION")]
     expected: Option<u64>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
 
-/// Which rule to put in force.
 #[derive(Args)]
 pub(crate) struct Promote {
-    /// The rule's id
+    /// Id of the rule
     policy: String,
-    /// Also take the rule out of shadow in the files of this folder
+    /// Also remove shadow mode from the rule in the files of this directory
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 }
 
 impl Apply {
-    /// Shows what changes where a person can see it, and makes the folder the active policies.
+    /// Shows the changes at a terminal, and activates the policy set.
     pub(super) async fn run(self, client: &Client) -> Result<Report, Failure> {
         let files = folder::read(&self.folder)?;
         let active = Active::fetch(client).await?;
         let difference = compare(&active, &self.folder, &files);
         let mut expected = self.expected;
         if difference.is_empty() && expected.is_none_or(|expected| expected == active.version) {
-            let text = format!("These are the policies of {} already; nothing was changed.", active.name());
+            let text = format!("The policies are those of {} already; nothing was changed.", active.name());
             return Ok(Report::new(active.policies, text));
         }
         if !self.yes && prompt::interactive() {
             say(&difference.summary());
-            prompt::confirm(&format!("this takes the place of {}", active.name()), false)?;
-            // What the person agreed to holds for the version that was compared with, and for no other.
+            prompt::confirm(&format!("this replaces {}", active.name()), false)?;
+            // The confirmation is valid only for the version that was compared.
             expected = expected.or(Some(active.version));
         }
         let body = PoliciesRequest {
@@ -72,39 +70,39 @@ impl Apply {
 }
 
 impl Promote {
-    /// Puts the rule in force, and in the folder too where one is named.
     pub(super) async fn run(self, client: &Client) -> Result<Report, Failure> {
-        // Looked at before the gate is asked, so that what cannot be written is found while nothing has changed.
+        // Read before the request, so that an unusable directory is found while nothing has changed.
         let rewritten = match &self.write {
             Some(folder) => Some(rewrite(folder, &self.policy)?),
             None => None,
         };
         let body = PromoteRequest { policy_id: self.policy.clone() };
         let version = client.to::<PromotePolicy>().body(&body).send().await?;
-        let mut how = format!("; {} is in force", clean(&self.policy));
+        let mut how = format!("; {} is enforced", clean(&self.policy));
         if let Some((path, text)) = rewritten {
             let name = clean(&path.display().to_string());
-            fs::write(&path, text).map_err(|error| Failure::io(format!("{name}: the rule is in force, but"), error))?;
-            how.push_str(&format!(", and {name} says so too"));
+            fs::write(&path, text).map_err(|error| {
+                Failure::io(format!("{name}: the rule is enforced, but the file was not written"), error)
+            })?;
+            how.push_str(&format!(", and {name} was updated"));
         }
         Ok(made(&version, &how))
     }
 }
 
-/// What tells the folder from the active policies.
 pub(super) fn compare(active: &Active, folder: &Path, files: &[SetFile]) -> Difference {
     let place = folder.display().to_string();
     Difference::between(&active.name(), &active.files, place.trim_end_matches('/'), files)
 }
 
-/// The file of the folder that has the rule in shadow, and its text without that.
+/// The file with the rule in shadow mode, and its text without shadow mode.
 fn rewrite(folder: &Path, policy: &str) -> Result<(PathBuf, String), Failure> {
     let files = folder::read(folder)?;
     let cedar = files.iter().filter(|file| file.name.ends_with(".cedar"));
     let mut found = cedar.filter_map(|file| Some((folder.join(&file.name), promoted(&file.name, &file.text, policy)?)));
     found.next().ok_or_else(|| {
         let (policy, place) = (clean(policy), clean(&folder.display().to_string()));
-        Failure::Said(format!("{place}: no rule `{policy}` is in shadow there; leave out --write, or name its folder"))
+        Failure::Said(format!("{place}: no rule `{policy}` in shadow mode; remove --write, or pass another directory"))
     })
 }
 
@@ -121,7 +119,7 @@ mod tests {
         let (path, text) = rewrite(folder.path(), "b").unwrap();
         assert_eq!((path, text), (folder.path().join("b.cedar"), shadowed.replace("@mode(\"shadow\")\n", "")));
         for other in ["a", "c", "b:1"] {
-            assert!(rewrite(folder.path(), other).unwrap_err().to_string().contains("is in shadow there"), "{other}");
+            assert!(rewrite(folder.path(), other).unwrap_err().to_string().contains("in shadow mode"), "{other}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What tells two policy sets apart: which rules come, go and change, and the files line by line.
+//! Differences between policy sets: by rule, and by line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,6 @@ use super::rule_text::{RuleText, rules};
 use crate::command::diff::unified;
 use crate::output::{clean, clean_lines};
 
-/// What tells a new policy set from an old one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     /// The rules, by id.
@@ -22,7 +21,7 @@ pub(super) struct Difference {
 struct RuleChange {
     id: String,
     kind: ChangeKind,
-    /// What it does, before and after.
+    /// Its effect before and after.
     force: String,
 }
 
@@ -30,7 +29,7 @@ struct RuleChange {
 struct FileChange {
     name: String,
     kind: ChangeKind,
-    /// Line by line.
+    /// A unified diff.
     text: String,
 }
 
@@ -68,7 +67,7 @@ impl ChangeKind {
 }
 
 impl Difference {
-    /// Compares; `old_place` and `new_place` are written before the names of files.
+    /// `old_place` and `new_place` are prefixes of file names.
     pub(super) fn between(old_place: &str, old: &[SetFile], new_place: &str, new: &[SetFile]) -> Self {
         let (old_rules, new_rules) = (by_id(old), by_id(new));
         let ids: BTreeSet<&String> = old_rules.keys().chain(new_rules.keys()).collect();
@@ -86,7 +85,7 @@ impl Difference {
             let (old_name, new_name) = (place(old_place, &old), place(new_place, &new));
             let kind = ChangeKind::of(old.as_ref(), new.as_ref());
             let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-            // An empty file that comes or goes has no lines to show, and is a change all the same.
+            // An empty file that is added or removed is a change without lines.
             let differs = old != new || kind != ChangeKind::Changed;
             let text = unified(&old_name, &old, &new_name, &new);
             differs.then(|| FileChange { name: name.to_owned(), kind, text })
@@ -94,15 +93,14 @@ impl Difference {
         Self { rules: rules.collect(), files: files.collect() }
     }
 
-    /// Whether the sets are the same to the letter.
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// The rules that come, go and change, one to a line.
+    /// The changed rules, one per line.
     pub(super) fn summary(&self) -> String {
         if self.rules.is_empty() {
-            return "no rule changes\n".to_owned();
+            return "no rules changed\n".to_owned();
         }
         let line = |rule: &RuleChange| format!("{} {} ({})\n", rule.kind.mark(), clean(&rule.id), clean(&rule.force));
         let lines: String = self.rules.iter().map(line).collect();
@@ -111,13 +109,11 @@ impl Difference {
         format!("{lines}{added} rules added, {changed} changed, {} removed\n", count(ChangeKind::Removed))
     }
 
-    /// Rules and lines, for people.
     pub(super) fn text(&self) -> String {
         let files: Vec<String> = self.files.iter().map(|file| format!("{}\n", clean_lines(&file.text))).collect();
         format!("{}\n{}", files.join("\n"), self.summary())
     }
 
-    /// The same for programs.
     pub(super) fn to_json(&self) -> Value {
         let rule = |rule: &RuleChange| json!({"id": rule.id, "change": rule.kind.as_str(), "effect": rule.force});
         let file = |file: &FileChange| json!({"name": file.name, "change": file.kind.as_str(), "diff": file.text});
@@ -178,7 +174,7 @@ mod tests {
         let old = set(&[("a.cedar", &forbid("x", "")), ("a.test.yaml", "tests: []\n"), ("e.cedar", "")]);
         let new = set(&[("a.cedar", &format!("// why\n{}", forbid("x", ""))), ("a.test.yaml", "tests: [1]\n")]);
         let difference = Difference::between("old", &old, "new", &new);
-        assert_eq!(difference.summary(), "no rule changes\n");
+        assert_eq!(difference.summary(), "no rules changed\n");
         assert!(!difference.is_empty());
         let names: Vec<&str> = difference.files.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(names, ["a.cedar", "a.test.yaml", "e.cedar"]);

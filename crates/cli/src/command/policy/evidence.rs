@@ -1,4 +1,4 @@
-//! What policies would have changed: rules in shadow since some time, and a draft against the calls in the log.
+//! What policies would have changed: reports of shadow mode, and simulations of a draft.
 
 use std::io::IsTerminal;
 
@@ -12,7 +12,6 @@ use toolgate_model::time::Timestamp;
 use crate::client::{Client, ClientError, Refused, refused};
 use crate::output::{self, Report, clean, plain, table, table_of};
 
-/// What rules in shadow would have done.
 pub(super) fn shadow(since: Timestamp, report: &ShadowReport) -> Report {
     let count = |rule: &ShadowRule, verdict: &str| rule.verdicts.get(verdict).copied().unwrap_or(0);
     let row = |rule: &ShadowRule| {
@@ -24,7 +23,7 @@ pub(super) fn shadow(since: Timestamp, report: &ShadowReport) -> Report {
     let rows: Vec<Value> = report.rules.iter().map(row).collect();
     let mut text = format!("{} decisions since {since}.\n", report.decisions);
     if rows.is_empty() {
-        text.push_str("No rule in shadow would have said anything.\n");
+        text.push_str("No rule in shadow mode would have applied.\n");
     } else {
         let columns =
             [("RULE", "policy"), ("WOULD CHANGE", "change"), ("DENY", "deny"), ("ASK", "ask"), ("MODIFY", "modify")];
@@ -40,23 +39,23 @@ pub(super) fn shadow(since: Timestamp, report: &ShadowReport) -> Report {
             ("WOULD BE", "would_be"),
         ];
         let examples = table_of(&rule.examples, &columns);
-        text.push_str(&format!("\nThe newest of {}:\n{examples}", clean(&rule.policy_id)));
+        text.push_str(&format!("\nLatest for {}:\n{examples}", clean(&rule.policy_id)));
     }
     if report.truncated {
-        text.push_str("\nThe log has more than was looked through; say a later --since to see the rest.\n");
+        text.push_str("\nThe log has more events than were read; use a later --since to see the rest.\n");
     }
     Report::new(report, text)
 }
 
-/// Has a draft simulated, and tells whoever waits at a terminal how far that has come.
+/// Simulates a draft, and reports progress at a terminal.
 pub(super) async fn simulate(client: &Client, body: &SimulationRequest) -> Result<Simulation, ClientError> {
     let mut steps = client.to::<SimulatePolicies>().body(body).lines().await?;
     let watched = std::io::stderr().is_terminal();
     while let Some(step) = steps.next().await? {
         match step {
-            SimulationStep::Progress { reached, size, calls, changed } if watched => output::say(&format!(
-                "toolgate: {calls} calls judged, {changed} otherwise; at event {reached} of {size}"
-            )),
+            SimulationStep::Progress { reached, size, calls, changed } if watched => {
+                output::say(&format!("toolgate: {calls} calls evaluated, {changed} changed; event {reached} of {size}"))
+            }
             SimulationStep::Progress { .. } => {}
             SimulationStep::Answered { body: SimulationResponse::Done(simulation), .. } => return Ok(simulation),
             SimulationStep::Answered { status, body: SimulationResponse::Refused(body) } => {
@@ -64,10 +63,9 @@ pub(super) async fn simulate(client: &Client, body: &SimulationRequest) -> Resul
             }
         }
     }
-    Err(client.broken_off("it did not say how the simulation ended"))
+    Err(client.broken_off("the outcome of the simulation is missing"))
 }
 
-/// What a draft would have changed.
 pub(super) fn simulation(since: Timestamp, simulation: &Simulation) -> Report {
     let row = |change: &VerdictChange| {
         json!({
@@ -77,7 +75,7 @@ pub(super) fn simulation(since: Timestamp, simulation: &Simulation) -> Report {
     };
     let rows: Vec<Value> = simulation.changes.iter().map(row).collect();
     let mut text = format!(
-        "{} calls since {since}: {} would be judged otherwise, {} cannot be known.\n",
+        "{} calls since {since}: {} with another verdict, {} undecidable.\n",
         simulation.calls, simulation.changed, simulation.undecidable
     );
     if !rows.is_empty() {
@@ -93,12 +91,12 @@ pub(super) fn simulation(since: Timestamp, simulation: &Simulation) -> Report {
         text.push_str(&format!("\n{}", table(&rows, &columns)));
     }
     if simulation.truncated {
-        text.push_str("\nOnly the first of them are listed; say a later --since to see others.\n");
+        text.push_str("\nOnly the first ones are listed; use a later --since to see others.\n");
     }
     Report::new(simulation, text)
 }
 
-/// The rules that a judgement comes from, and what they would have to know.
+/// The deciding rules, and what they read that was not recorded.
 fn because(judged: &Reevaluation) -> String {
     let rules = plain(&json!(judged.policies));
     match judged.missing.as_slice() {
@@ -132,13 +130,13 @@ mod tests {
             "9 decisions since 2026-03-01T10:00:00.000+00:00.\n\n\
              RULE       WOULD CHANGE  DENY  ASK  MODIFY\n\
              exec-asks  1             0     3    0\n\n\
-             The newest of exec-asks:\n\
+             Latest for exec-asks:\n\
              TIME                           CALL   AGENT  WHAT        WAS    WOULD BE\n\
              2026-03-02T00:00:00.000+00:00  inv_1  coder  shell.Bash  allow  ask\n\n\
-             The log has more than was looked through; say a later --since to see the rest.\n"
+             The log has more events than were read; use a later --since to see the rest.\n"
         );
         let nothing = shadow(since(), &read(json!({"decisions": 0, "rules": [], "truncated": false}))).text;
-        assert!(nothing.ends_with("No rule in shadow would have said anything.\n"), "{nothing}");
+        assert!(nothing.ends_with("No rule in shadow mode would have applied.\n"), "{nothing}");
     }
 
     #[test]
@@ -157,7 +155,7 @@ mod tests {
         let text = simulation(since(), &read(answer)).text;
         assert_eq!(
             text,
-            "5 calls since 2026-03-01T10:00:00.000+00:00: 1 would be judged otherwise, 1 cannot be known.\n\n\
+            "5 calls since 2026-03-01T10:00:00.000+00:00: 1 with another verdict, 1 undecidable.\n\n\
              TIME  CALL   AGENT  WHAT       WAS    WOULD BE     BY\n\
              T     inv_1  coder  mail.send  allow  deny         no-mail\n\
              T     inv_1  coder  mail.send  allow  undecidable  big; not recorded: arguments.amount\n"

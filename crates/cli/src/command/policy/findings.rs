@@ -1,5 +1,4 @@
-//! What the gate finds about a policy set, told as a compiler tells it: the file, the line, the rule, what is wrong and
-//! what helps.
+//! Problems and test results of a policy set, in the style of a compiler: file, line, rule, message and help.
 
 use std::path::Path;
 
@@ -10,7 +9,6 @@ use crate::client::{ClientError, Refused};
 use crate::command::Failure;
 use crate::output::{Report, clean};
 
-/// Whether a set can be applied, and what stands in the way.
 pub(super) fn checked(folder: &Path, found: &CheckedPolicies) -> Report {
     let failed = failed_tests(found);
     let mut text = problem_lines(folder, &found.problems);
@@ -19,27 +17,26 @@ pub(super) fn checked(folder: &Path, found: &CheckedPolicies) -> Report {
     let right = found.problems.is_empty() && failed.is_empty();
     text.push_str(&match right {
         true if !found.warnings.is_empty() => format!("{}; {} warnings\n", counted(found), found.warnings.len()),
-        true => format!("{}; nothing is wrong\n", counted(found)),
+        true => format!("{}; no problems\n", counted(found)),
         false => format!("{} problems, {} failed tests\n", found.problems.len(), failed.len()),
     });
     Report::new(found, text).refused_if(!right)
 }
 
-/// What came of every test.
 pub(super) fn tested(folder: &Path, found: &CheckedPolicies) -> Report {
     let failed = failed_tests(found).len();
     let mut text = problem_lines(folder, &found.problems);
     found.tests.iter().for_each(|test| text.push_str(&test_lines(folder, test)));
     let right = found.problems.is_empty() && failed == 0;
     text.push_str(&match (found.problems.len(), found.tests.len()) {
-        (0, 0) => "there are no tests; write some into a *.test.yaml file beside the rules\n".to_owned(),
+        (0, 0) => "no tests; add some to a *.test.yaml file beside the rules\n".to_owned(),
         (0, tests) => format!("{tests} tests, {failed} failed\n"),
         (problems, _) => format!("{problems} problems; the tests were not run\n"),
     });
     Report::new(found, text).refused_if(!right)
 }
 
-/// A refusal with the problems that it is about.
+/// A refusal with its problems.
 pub(super) fn explained(folder: &Path, error: ClientError) -> Failure {
     let sentence = error.to_string();
     let ClientError::Refused { body, .. } = error else { return Failure::Client(error) };
@@ -48,7 +45,7 @@ pub(super) fn explained(folder: &Path, error: ClientError) -> Failure {
     if text.is_empty() {
         return Failure::explained(sentence, &body);
     }
-    Failure::explained(format!("the policies were not taken [{}]\n{text}", clean(body.code())), &body)
+    Failure::explained(format!("the policies were refused [{}]\n{text}", clean(body.code())), &body)
 }
 
 fn problem_lines(folder: &Path, problems: &[PolicyProblem]) -> String {
@@ -85,10 +82,9 @@ fn failed_tests(found: &CheckedPolicies) -> Vec<&PolicyTest> {
     found.tests.iter().filter(|test| test.failure.is_some()).collect()
 }
 
-/// How much is in the set.
 fn counted(found: &CheckedPolicies) -> String {
     let shadowed = found.rules.iter().filter(|rule| rule.shadow).count();
-    format!("{} rules ({shadowed} in shadow), {} tests", found.rules.len(), found.tests.len())
+    format!("{} rules ({shadowed} in shadow mode), {} tests", found.rules.len(), found.tests.len())
 }
 
 fn place(folder: &Path, file: &str) -> String {
@@ -98,7 +94,6 @@ fn place(folder: &Path, file: &str) -> String {
     }
 }
 
-/// What a refusal lists under this name.
 fn list<T: DeserializeOwned>(refused: &Refused, name: &str) -> Vec<T> {
     refused.detail(name).and_then(|items| serde_json::from_value(items.clone()).ok()).unwrap_or_default()
 }
@@ -154,7 +149,7 @@ mod tests {
         let text = format!("ok      p/a.test.yaml: reads pass\n{shown}2 tests, 1 failed\n");
         assert_eq!((report.text, report.refused), (text, true));
         let report = checked(Path::new("p"), &found(json!({"rules": rules, "tests": [passed]})));
-        assert_eq!(report.text, "2 rules (1 in shadow), 1 tests; nothing is wrong\n");
+        assert_eq!(report.text, "2 rules (1 in shadow mode), 1 tests; no problems\n");
         assert!(!report.refused && !tested(Path::new("p"), &found(json!({}))).refused);
     }
 
@@ -165,9 +160,7 @@ mod tests {
             explained(Path::new("p"), ClientError::Refused { status: StatusCode::BAD_REQUEST, body }).to_string()
         };
         let described = refused("POLICY_INVALID", "m", json!({"problems": [problem()]}));
-        assert!(
-            described.starts_with("the policies were not taken [POLICY_INVALID]\np/shell.cedar:12: rule no-exec: ")
-        );
+        assert!(described.starts_with("the policies were refused [POLICY_INVALID]\np/shell.cedar:12: rule no-exec: "));
         assert_eq!(refused("FORBIDDEN", "no", json!({})), "no [FORBIDDEN]");
     }
 }

@@ -1,5 +1,5 @@
-//! A policy set as a folder of files: `*.cedar` with rules, `*.test.yaml` with what they must say. Whatever else lies
-//! there is named and refused, so that no rule is left out by a slip in its file's name.
+//! A policy set as a directory: `*.cedar` with rules, `*.test.yaml` with tests. Other files are refused, so that a typo in a
+//! file name cannot omit a rule.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
@@ -11,19 +11,17 @@ use toolgate_api::reading::Object;
 use crate::command::Failure;
 use crate::output::clean;
 
-/// The most that is read from one file; the gate takes no more for all of them.
+/// The limit of the gate for all files together.
 const FILE_LIMIT: u64 = 8 * 1024 * 1024;
 
-/// One file of a policy set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SetFile {
-    /// Its name, without a folder.
+    /// Without a directory.
     pub(super) name: String,
-    /// What is in it.
     pub(super) text: String,
 }
 
-/// Reads the files of a policy set, in the order of their names.
+/// Sorted by name.
 pub(super) fn read(folder: &Path) -> Result<Vec<SetFile>, Failure> {
     let shown = |path: &Path| clean(&path.display().to_string());
     let entries = fs::read_dir(folder).map_err(|error| Failure::io(shown(folder), error))?;
@@ -38,8 +36,8 @@ pub(super) fn read(folder: &Path) -> Result<Vec<SetFile>, Failure> {
         let kind = fs::metadata(&path).map_err(|error| Failure::io(shown(&path), error))?;
         let Some(name) = name.to_str().filter(|name| is_of_a_set(name) && kind.is_file()) else {
             let sentence = format!(
-                "{}: is no part of a policy set; only *.cedar and *.test.yaml files, a README.md and dot files may be \
-                 there, and no folders: rename it or move it away",
+                "{}: not part of a policy set, which has only *.cedar and *.test.yaml files, a README.md and hidden \
+                 files, and no directories; rename or move it",
                 shown(&path)
             );
             return Err(Failure::Said(sentence));
@@ -48,14 +46,14 @@ pub(super) fn read(folder: &Path) -> Result<Vec<SetFile>, Failure> {
     }
     if !files.iter().any(|file| file.name.ends_with(".cedar")) {
         let folder = shown(folder);
-        let sentence = format!("{folder}: there is no *.cedar file; begin with `toolgate policy init {folder}`");
+        let sentence = format!("{folder}: no *.cedar file; create some with `toolgate policy init {folder}`");
         return Err(Failure::Said(sentence));
     }
     files.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(files)
 }
 
-/// Writes files that are not there yet; nothing is written where one of them is.
+/// Writes new files. If one of them exists, none is written.
 pub(super) fn write_new<'a>(
     folder: &Path,
     files: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -64,12 +62,12 @@ pub(super) fn write_new<'a>(
         .into_iter()
         .map(|(name, text)| match is_of_a_set(name) {
             true => Ok((folder.join(name), text)),
-            false => Err(Failure::Said(format!("`{}` is no name of a policy file", clean(name)))),
+            false => Err(Failure::Said(format!("`{}` is not a valid name of a policy file", clean(name)))),
         })
         .collect::<Result<Vec<_>, _>>()?;
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
         let path = clean(&path.display().to_string());
-        return Err(Failure::Said(format!("{path} is there already, and nothing was written; name another folder")));
+        return Err(Failure::Said(format!("{path} already exists; nothing was written; use another directory")));
     }
     let failed = |path: &Path, error| Failure::io(clean(&path.display().to_string()), error);
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
@@ -80,18 +78,16 @@ pub(super) fn write_new<'a>(
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
-/// The files as requests carry them.
 pub(super) fn to_request(files: &[SetFile]) -> PolicyFiles {
     let file = |file: &SetFile| Object(PolicyFile { name: file.name.clone(), text: file.text.clone() });
     PolicyFiles(files.iter().map(file).collect())
 }
 
-/// The files of a version.
 pub(super) fn of_version(files: PolicyFiles) -> Vec<SetFile> {
     files.0.into_iter().map(|Object(file)| SetFile { name: file.name, text: file.text }).collect()
 }
 
-/// A plain name with one of the two endings: what the gate takes, and nothing that leads out of a folder.
+/// Whether the gate accepts the name; it cannot lead out of a directory.
 fn is_of_a_set(name: &str) -> bool {
     let stem = name.strip_suffix(".cedar").or_else(|| name.strip_suffix(".test.yaml"));
     stem.is_some_and(|stem| !stem.is_empty())
@@ -106,7 +102,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
     if u64::try_from(read).unwrap_or(u64::MAX) > FILE_LIMIT {
         return Err(Failure::Said(format!("{name}: longer than {FILE_LIMIT} bytes")));
     }
-    String::from_utf8(bytes).map_err(|_| Failure::Said(format!("{name}: not UTF-8 text")))
+    String::from_utf8(bytes).map_err(|_| Failure::Said(format!("{name}: not valid UTF-8")))
 }
 
 #[cfg(test)]
@@ -136,11 +132,11 @@ mod tests {
         for name in ["b.ceder", "a.cedar~", "a.yaml", "notes.txt", "b c.cedar", "b.Cedar"] {
             let folder = folder(&[("a.cedar", "a"), (name, "x")]);
             let refused = read(folder.path()).unwrap_err();
-            assert!(refused.to_string().contains(&format!("{name}: is no part of a policy set")), "{refused}");
+            assert!(refused.to_string().contains(&format!("{name}: not part of a policy set")), "{refused}");
         }
         let folder = folder(&[("a.cedar", "a")]);
         fs::create_dir(folder.path().join("deeper.cedar")).unwrap();
-        assert!(read(folder.path()).unwrap_err().to_string().contains("deeper.cedar: is no part"));
+        assert!(read(folder.path()).unwrap_err().to_string().contains("deeper.cedar: not part"));
     }
 
     #[test]
@@ -154,7 +150,7 @@ mod tests {
     fn nothing_is_written_over() {
         let folder = folder(&[("b.cedar", "mine")]);
         let refused = write_new(folder.path(), [("a.cedar", "new"), ("b.cedar", "new")]).unwrap_err();
-        assert!(refused.to_string().contains("b.cedar is there already"), "{refused}");
+        assert!(refused.to_string().contains("b.cedar already exists"), "{refused}");
         assert!(!folder.path().join("a.cedar").exists());
         for outside in ["../a.cedar", "x/a.cedar", ".cedar", ""] {
             assert!(write_new(folder.path(), [(outside, "new")]).is_err(), "{outside}");

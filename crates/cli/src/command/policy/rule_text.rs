@@ -1,31 +1,27 @@
-//! Rules in a text of Cedar: where each begins and ends and what its annotations say. Only as much of the language as
-//! it takes to tell one rule from the next; what a rule means is the gate's to say.
+//! Finds rules and their annotations in Cedar source. It tokenizes only enough to separate rules; the gate parses them.
 
 use std::ops::Range;
 
-/// One rule as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RuleText {
-    /// Its id: its annotation, or its file and its place in it.
+    /// From its annotation, or else its file and its position.
     pub(super) id: String,
-    /// What it does where it applies: `deny`, `ask` or `redact`.
+    /// `deny`, `ask` or `redact`.
     pub(super) effect: String,
-    /// Whether it only watches.
     pub(super) shadow: bool,
-    /// Its words, without comments and the space between them.
+    /// Its tokens, without comments and whitespace.
     words: Vec<String>,
-    /// Where `@mode` stands in the text.
+    /// The position of `@mode` in the text.
     mode: Option<Range<usize>>,
 }
 
 impl RuleText {
-    /// Whether it says the same, however it is laid out.
+    /// Whether it is the same apart from formatting.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         self.words == other.words
     }
 }
 
-/// The rules of a file.
 pub(super) fn rules(file: &str, text: &str) -> Vec<RuleText> {
     let stem = file.strip_suffix(".cedar").unwrap_or(file);
     let words = words(text);
@@ -33,7 +29,7 @@ pub(super) fn rules(file: &str, text: &str) -> Vec<RuleText> {
     rules.enumerate().map(|(place, words)| rule(words, &format!("{stem}:{}", place + 1))).collect()
 }
 
-/// The text with this rule in force, where it was in shadow; `None` where it is not in the text or not in shadow.
+/// The text without shadow mode of this rule; `None` if the rule is missing or not in shadow mode.
 pub(super) fn promoted(file: &str, text: &str, id: &str) -> Option<String> {
     let rule = rules(file, text).into_iter().find(|rule| rule.id == id && rule.shadow)?;
     let mode = rule.mode?;
@@ -42,7 +38,7 @@ pub(super) fn promoted(file: &str, text: &str, id: &str) -> Option<String> {
     let line_after = after.trim_start_matches([' ', '\t', '\r']);
     let alone = line_before.is_empty() || line_before.ends_with('\n');
     match line_after.strip_prefix('\n') {
-        // A line of its own goes away as a whole.
+        // An annotation on its own line is removed with the line.
         Some(rest) if alone => Some(format!("{line_before}{rest}")),
         _ => Some(format!("{before}{line_after}")),
     }
@@ -62,7 +58,7 @@ fn rule(words: &[Word<'_>], unnamed: &str) -> RuleText {
         mode: None,
     };
     let mut rest = words;
-    // Annotations stand before the effect.
+    // Annotations precede the effect.
     while let [at, name, open, value, close, after @ ..] = rest {
         if at.text != "@" || open.text != "(" || close.text != ")" {
             break;
@@ -82,7 +78,7 @@ fn rule(words: &[Word<'_>], unnamed: &str) -> RuleText {
     rule
 }
 
-/// Names and numbers, strings, and every other letter by itself; no comments, no space.
+/// Tokens: names and numbers, strings, and other characters one by one.
 fn words(text: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut start = 0;
@@ -107,7 +103,7 @@ fn words(text: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// How long a string is with both its quotes; to the end of the text where it has only one.
+/// The length of a string with its quotes; to the end of the text if it is not closed.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     for (place, letter) in text.char_indices().skip(1) {

@@ -1,4 +1,4 @@
-//! The versions of the policies: reading them, taking them away as files, going back to one.
+//! Versions of the policies.
 
 use std::path::Path;
 
@@ -13,16 +13,14 @@ use crate::client::Client;
 use crate::command::Failure;
 use crate::output::{Report, clean, details, table_of};
 
-/// The policies that are active.
 pub(super) struct Active {
-    /// 0 where nothing was ever applied.
+    /// 0 if no policies were ever applied.
     pub(super) version: u64,
     pub(super) files: Vec<SetFile>,
     pub(super) policies: ActivePolicies,
 }
 
 impl Active {
-    /// Asks the gate.
     pub(super) async fn fetch(client: &Client) -> Result<Self, Failure> {
         let policies = client.to::<ShowPolicies>().send().await?;
         match policies.version {
@@ -34,13 +32,11 @@ impl Active {
         }
     }
 
-    /// For people.
     pub(super) fn name(&self) -> String {
         if self.version == 0 { "no policies".to_owned() } else { format!("version {}", self.version) }
     }
 }
 
-/// Shows a version, or writes its files.
 pub(super) async fn show(client: &Client, version: Option<u64>, out: Option<&Path>) -> Result<Report, Failure> {
     let version = match version {
         Some(version) => PolicyVersionNumber(version),
@@ -48,9 +44,14 @@ pub(super) async fn show(client: &Client, version: Option<u64>, out: Option<&Pat
             let policies = client.to::<ShowPolicies>().send().await?;
             match policies.version {
                 Some(version) => version,
-                None if out.is_some() => return Err(Failure::Said("there are no policies to write".to_owned())),
+                None if out.is_some() => {
+                    return Err(Failure::Said("no policies are active; there is nothing to write".to_owned()));
+                }
                 None => {
-                    return Ok(Report::new(policies, "There are no policies; begin with `toolgate policy init DIR`."));
+                    return Ok(Report::new(
+                        policies,
+                        "No policies are active; create some with `toolgate policy init DIR`.",
+                    ));
                 }
             }
         }
@@ -63,16 +64,15 @@ pub(super) async fn show(client: &Client, version: Option<u64>, out: Option<&Pat
             let texts = files.iter().map(|file| (file.name.as_str(), file.text.as_str()));
             let written = folder::write_new(out, texts)?;
             let place = clean(&out.display().to_string());
-            let text = format!("Version {version} was written to {place}: {} files.", written.len());
+            let text = format!("Wrote version {version} to {place}: {} files.", written.len());
             let written: Vec<_> = written.iter().map(|path| path.display().to_string()).collect();
             Ok(Report::new(json!({"version": version, "written": written}), text))
         }
     }
 }
 
-/// A sentence about a version that was just made.
 pub(super) fn made(made: &PolicyVersionRules, how: &str) -> Report {
-    Report::new(made, format!("Version {} is active now{how}.", made.version.version))
+    Report::new(made, format!("Version {} is now active{how}.", made.version.version))
 }
 
 async fn fetch(client: &Client, version: PolicyVersionNumber) -> Result<PolicyVersionFiles, Failure> {
@@ -90,7 +90,7 @@ fn described(whole: &PolicyVersionFiles) -> Report {
     ];
     let names: Vec<String> = whole.files.0.iter().map(|Object(file)| clean(&file.name)).collect();
     let text = format!(
-        "{}\n{}\nFiles: {}; --out DIR writes them.\n",
+        "{}\n{}\nFiles: {}; write them with --out DIR.\n",
         details(&json!(whole.version.version)),
         table_of(&whole.version.rules, &columns),
         names.join(", ")
@@ -115,7 +115,7 @@ mod tests {
         let text = described(&serde_json::from_value(whole).unwrap()).text;
         assert!(text.contains("version:     3\n"), "{text}");
         assert!(text.contains("no-exec  ask     yes        a.cedar  -            -\n"), "{text}");
-        assert!(text.ends_with("Files: a.cedar, a.test.yaml; --out DIR writes them.\n"), "{text}");
+        assert!(text.ends_with("Files: a.cedar, a.test.yaml; write them with --out DIR.\n"), "{text}");
         assert!(!text.contains("secret"));
     }
 }

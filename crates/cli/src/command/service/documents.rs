@@ -1,5 +1,5 @@
-//! Service definitions from files: YAML 1.2, one or more documents, or JSON. Whatever two readers could understand
-//! differently is refused, and every error names the file and the place in it.
+//! Service definitions from files: YAML 1.2 with one or more documents, or JSON. Ambiguous input is refused, and every error
+//! names the file and the position.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,15 @@ use super::Failure;
 use crate::output::clean;
 use crate::prompt;
 
-/// The most that is read from one file. A service of two thousand tools with all their schemas fits.
+/// Enough for a service of two thousand tools with all their schemas.
 const FILE_LIMIT: u64 = 32 * 1024 * 1024;
 
-/// A definition and where it stands.
 pub(super) struct Document {
-    /// The file, and which document of it where there are several.
+    /// The file, and the number of the document if there are several.
     pub(super) place: String,
-    /// What it says.
     pub(super) definition: ServiceDefinition,
 }
 
-/// Reads all files.
 pub(super) fn read(files: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let mut documents: Vec<Document> = Vec::new();
     for file in files {
@@ -37,7 +34,7 @@ pub(super) fn read(files: &[PathBuf]) -> Result<Vec<Document>, Failure> {
             };
             if let Some(other) = documents.iter().find(same) {
                 return Err(Failure::Said(format!(
-                    "{}: {} {} is already in {}; keep one of the two",
+                    "{}: {} {} is already defined in {}; remove one of them",
                     document.place, document.definition.service, document.definition.version, other.place
                 )));
             }
@@ -47,7 +44,6 @@ pub(super) fn read(files: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     Ok(documents)
 }
 
-/// Reads the text of a file.
 pub(super) fn parse(name: &str, text: &str) -> Result<Vec<Document>, String> {
     let is_json = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     let values = if is_json {
@@ -59,7 +55,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Vec<Document>, String> {
         values
     };
     if values.is_empty() {
-        return Err(format!("{name}: there is no definition in it; write service, version and tools"));
+        return Err(format!("{name}: no definition; a definition has service, version and tools"));
     }
     let several = values.len() > 1;
     let document = |(number, value): (usize, Value)| {
@@ -72,14 +68,14 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Vec<Document>, String> {
     (1..).zip(values).map(document).collect()
 }
 
-/// Who writes YAML does not see that `2024` is a number.
+/// In YAML it is easy to miss that `2024` is a number.
 fn hint(value: &Value, error: &DefinitionError, is_json: bool) -> &'static str {
     let found = error.path.split('.').try_fold(value, |value, name| value.get(name));
     let mistaken = found.is_some_and(|found| found.is_number() || found.is_boolean() || found.is_null());
-    if mistaken && !is_json && error.reason.contains("text") { "; put it in quotes to make it one" } else { "" }
+    if mistaken && !is_json && error.reason.contains("string") { "; put it in quotes" } else { "" }
 }
 
-/// Without what makes YAML dangerous or ambiguous: bombs of aliases, merged and repeated keys, tags, `yes` as true.
+/// Disables what makes YAML dangerous or ambiguous: alias bombs, merge keys, duplicate keys, tags, `yes` as true.
 fn yaml() -> Options {
     options! {
         budget: budget! {
@@ -119,7 +115,7 @@ fn text_of(file: &Path) -> Result<(String, String), Failure> {
     if u64::try_from(read).unwrap_or(u64::MAX) > FILE_LIMIT {
         return Err(Failure::Said(format!("{name}: longer than {FILE_LIMIT} bytes; split it into several files")));
     }
-    let text = String::from_utf8(bytes).map_err(|_| Failure::Said(format!("{name}: not UTF-8 text")))?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::Said(format!("{name}: not valid UTF-8")))?;
     Ok((name, text))
 }
 
@@ -167,7 +163,7 @@ mod tests {
             assert!(error.starts_with("shop.yaml: ") && error.contains(words) && !error.contains('\n'), "{error}");
         }
         let twice = refusal("shop.json", r#"{"service": "shop", "service": "other"}"#);
-        assert!(twice.contains("\"service\" appears twice"), "{twice}");
+        assert!(twice.contains("duplicate key \"service\""), "{twice}");
         // In YAML 1.2 this is a text, and so it is no boolean here.
         let error = refusal("shop.yaml", &SHOP.replace("http:", "idempotent: yes\n    http:"));
         assert!(error.contains("`tools.orders.read.idempotent` must be true or false"), "{error}");
@@ -184,7 +180,7 @@ mod tests {
                 "{error}"
             );
             let json = format!(r#"{{"service": "shop", "version": {number}}}"#);
-            assert!(refusal("shop.json", &json).contains("than can be kept exactly"));
+            assert!(refusal("shop.json", &json).contains("than can be represented exactly"));
         }
         let definition = &parse("shop.yaml", &with("9007199254740993")).unwrap()[0].definition;
         let stored = toolgate_model::canonical::to_canonical_string(&definition.to_json());
@@ -205,8 +201,8 @@ mod tests {
     #[test]
     fn a_number_that_should_be_a_text_is_explained() {
         let error = refusal("shop.yaml", &SHOP.replace("'1'", "2024"));
-        assert_eq!(error, "shop.yaml: `version` must be a text; put it in quotes to make it one");
+        assert_eq!(error, "shop.yaml: `version` must be a string; put it in quotes");
         let error = refusal("shop.yaml", "# nothing\n");
-        assert_eq!(error, "shop.yaml: there is no definition in it; write service, version and tools");
+        assert_eq!(error, "shop.yaml: no definition; a definition has service, version and tools");
     }
 }

@@ -1,4 +1,4 @@
-//! `toolgate service import`: a definition made of an OpenAPI document, and a report of what is not in it. Needs no gate.
+//! `toolgate service import`: converts an OpenAPI document to a definition, and reports what was lost. Needs no gate.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use crate::openapi_import::document::{self, DOCUMENT_LIMIT};
 use crate::openapi_import::{Finding, ImportOptions, Imported, Kind, Weight, import, yaml};
 use crate::output::{self, Report, align, clean};
 
-/// How many places of each kind are shown; the whole list goes to a file.
+/// How many findings of each kind are printed. `--report` writes all.
 const SHOWN: usize = 3;
-/// The largest definition that a gate takes, in bytes.
+/// The largest definition that a gate accepts, in bytes.
 const MAX_DEFINITION: usize = 32 * 1024 * 1024;
 
 #[derive(Subcommand)]
@@ -24,14 +24,14 @@ pub(crate) enum Format {
     Openapi(OpenApi),
 }
 
-/// Make a definition of an OpenAPI 3.0 or 3.1 document
+/// Convert an OpenAPI 3.0 or 3.1 document to a definition
 ///
-/// The definition goes to standard output, the report of what was left out or changed to standard error. Safety tiers
-/// are proposed by method: a person must confirm each before the definition is applied.
+/// Prints the definition on standard output, and a report of what was omitted or changed on standard error. Safety tiers
+/// are proposed from the HTTP methods: review each of them before you apply the definition.
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate service import openapi github.json --service github --output github.yaml")]
 pub(crate) struct OpenApi {
-    /// The document, as JSON or YAML, or - for standard input
+    /// Document in JSON or YAML, or - for standard input
     file: PathBuf,
     /// Write the definition to this file, which must not exist; as JSON if its name ends in .json
     #[arg(long, value_name = "FILE")]
@@ -39,22 +39,21 @@ pub(crate) struct OpenApi {
     /// Write all findings to this file, as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// The name of the service, instead of one made of the title
+    /// Name of the service [default: from the title]
     #[arg(long, value_name = "NAME", value_parser = ServiceName::parse)]
     service: Option<ServiceName>,
-    /// The version of the definition, instead of the document's
+    /// Version of the definition [default: version of the document]
     #[arg(long, value_name = "V", value_parser = ServiceVersion::parse)]
     version: Option<ServiceVersion>,
-    /// Where the service is, instead of the document's first server
+    /// Base URL of the service [default: first server of the document]
     #[arg(long, value_name = "URL", value_parser = BaseUrl::parse)]
     base_url: Option<BaseUrl>,
-    /// Leave out what answers look like, for a smaller definition
+    /// Omit the schemas of results, for a smaller definition
     #[arg(long)]
     without_returns: bool,
 }
 
 impl Format {
-    /// Does what was asked.
     pub(crate) fn run(self, json: bool) -> Result<Report, Failure> {
         let Self::Openapi(openapi) = self;
         openapi.run(json)
@@ -103,10 +102,10 @@ impl OpenApi {
     }
 }
 
-/// A document of which nothing can be used; programs are told why, as people are.
+/// The error for a document without usable operations. It contains the report.
 fn nothing(place: &str, mut summary: Value) -> Failure {
     let operations = summary.get("operations").and_then(Value::as_u64).unwrap_or_default();
-    let reason = format!("none of its {operations} operations can become a tool; the report says why");
+    let reason = format!("none of the {operations} operations can become a tool; see the report");
     let text = format!("{}: {reason}", clean(place));
     if let Value::Object(members) = &mut summary {
         members.insert("status".to_owned(), json!("failed"));
@@ -115,7 +114,7 @@ fn nothing(place: &str, mut summary: Value) -> Failure {
     Failure::Explained { text, body: Box::new(summary) }
 }
 
-/// What came of the import, for programs.
+/// The report as JSON.
 fn summary(imported: &Imported, size: usize) -> Value {
     let (counts, findings) = imported.findings.to_json();
     let credentials: Vec<Value> = imported
@@ -138,12 +137,12 @@ fn summary(imported: &Imported, size: usize) -> Value {
     })
 }
 
-/// The same for people, with a few places of each kind.
+/// The report as text, with a few findings of each kind.
 fn described(imported: &Imported, summary: &Value, hints_at_report: bool) -> String {
     let tools = imported.definition.tools.len();
     let missing = imported.findings.count(Kind::Operation);
     let mut text = format!(
-        "{} operations: {tools} tools, {missing} left out. Safety tiers are proposed by method; confirm each.\n",
+        "{} operations: {tools} tools, {missing} omitted. Safety tiers are proposals from the HTTP methods; review each.\n",
         imported.operations
     );
     for need in &imported.credentials {
@@ -153,14 +152,10 @@ fn described(imported: &Imported, summary: &Value, hints_at_report: bool) -> Str
         text.push_str(&format!("{}\n", clean(&line)));
     }
     if imported.credentials.is_empty() {
-        text.push_str("The document names no way to authenticate that a credential could be made for.\n");
+        text.push_str("The document declares no authentication that a credential can be created for.\n");
     }
     let findings: Vec<&Finding> = imported.findings.iter().collect();
-    let headings = [
-        (Weight::Dropped, "Not in the definition:"),
-        (Weight::Changed, "In the definition in another way:"),
-        (Weight::Confirm, "For a person to decide:"),
-    ];
+    let headings = [(Weight::Dropped, "Omitted:"), (Weight::Changed, "Changed:"), (Weight::Confirm, "To review:")];
     for (weight, heading) in headings {
         let of_weight: Vec<&[&Finding]> = findings
             .chunk_by(|one, other| one.kind == other.kind)
@@ -171,18 +166,18 @@ fn described(imported: &Imported, summary: &Value, hints_at_report: bool) -> Str
         }
     }
     if hints_at_report && !findings.is_empty() {
-        text.push_str("\n--report FILE writes all of them.\n");
+        text.push_str("\nUse --report FILE to write all findings.\n");
     }
     let size = summary.get("bytes").and_then(Value::as_u64).unwrap_or_default();
     if size > u64::try_from(MAX_DEFINITION).unwrap_or(u64::MAX) {
         text.push_str(&format!(
-            "\nThe definition has {size} bytes, and a gate takes at most {MAX_DEFINITION}: leave some tools out.\n"
+            "\nThe definition has {size} bytes; a gate accepts at most {MAX_DEFINITION}: remove some tools.\n"
         ));
     }
     text.trim_end().to_owned()
 }
 
-/// One kind: how many, what it means, and the first few places.
+/// One kind of findings: number, meaning, and the first few.
 fn shown(findings: &[&Finding]) -> String {
     let Some(first) = findings.first() else { return String::new() };
     let count = findings.len();
@@ -209,10 +204,10 @@ fn text_of(file: &Path, place: &str) -> Result<String, Failure> {
     if bytes.len() > DOCUMENT_LIMIT {
         return Err(Failure::Said(format!("{place}: longer than {DOCUMENT_LIMIT} bytes")));
     }
-    String::from_utf8(bytes).map_err(|_| Failure::Said(format!("{place}: not UTF-8 text")))
+    String::from_utf8(bytes).map_err(|_| Failure::Said(format!("{place}: not valid UTF-8")))
 }
 
-/// Writes a file. A definition that somebody may have worked on is not written over.
+/// Writes a file. An existing definition is not overwritten, because it may have been edited.
 fn write(file: &Path, text: &str, replaces: bool) -> Result<(), Failure> {
     let name = file.display().to_string();
     let mut options = std::fs::OpenOptions::new();
@@ -222,7 +217,7 @@ fn write(file: &Path, text: &str, replaces: bool) -> Result<(), Failure> {
     let written = opened.and_then(|mut opened| std::io::Write::write_all(&mut opened, text.as_bytes()));
     written.map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Failure::Said(format!("{}: it exists already; give another name, or remove it first", clean(&name)))
+            Failure::Said(format!("{}: already exists; use another name, or remove it first", clean(&name)))
         }
         _ => Failure::io(name, error),
     })

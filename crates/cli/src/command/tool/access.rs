@@ -1,4 +1,4 @@
-//! What a principal needs for a tool and does not have, at a glance. Only a glance: `tool why` asks the gate itself.
+//! What a principal lacks to call a tool. An estimate from listed data: `tool why` is the decision of the gate.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,24 +15,19 @@ use toolgate_model::principal_scope::{NotCovered, RequiredScope, covers_all};
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ServiceVersion, ToolName};
 
-/// Something that a principal needs for a tool and does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Missing {
-    /// The permission to call tools at all.
     Permission {
-        /// Which.
         permission: String,
     },
-    /// Its allowlist leaves the tool out.
+    /// The tool is not on its allowlist.
     Allowlist,
-    /// Nobody has a credential that the tool could be called with, so no grant can be given either.
+    /// There is no credential for the tool, so no grant can be created either.
     Credential,
-    /// It holds no grant with the scope of the tool.
     Grant,
-    /// It does not hold a scope that the tool requires of the principal itself.
+    /// A scope that the tool requires of the principal itself.
     Scope {
-        /// Which.
         scope: String,
     },
 }

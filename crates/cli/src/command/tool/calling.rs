@@ -1,4 +1,4 @@
-//! A call, with its caller told why it takes so long where it waits for an approver.
+//! Calls that report on standard error while they wait for an approver.
 
 use toolgate_api::detached::{DetachedCall, DetachedStatus, FetchResult};
 use toolgate_api::tools::{AskedApproval, CallRequest, CallStep, InvokeTool, SucceededCall};
@@ -6,7 +6,7 @@ use toolgate_api::tools::{AskedApproval, CallRequest, CallStep, InvokeTool, Succ
 use crate::client::{Client, ClientError, answered};
 use crate::output::{self, Report, clean, plain};
 
-/// Makes a call and waits for its result, for as long as an approver may take.
+/// Makes a call and waits for its result, however long an approver takes.
 pub(super) async fn call(client: &Client, body: &CallRequest) -> Result<SucceededCall, ClientError> {
     let mut steps = client.to::<InvokeTool>().body(body).lines().await?;
     while let Some(step) = steps.next().await? {
@@ -16,7 +16,7 @@ pub(super) async fn call(client: &Client, body: &CallRequest) -> Result<Succeede
             _ => {}
         }
     }
-    Err(client.broken_off("it did not say how the call ended"))
+    Err(client.broken_off("the outcome of the call is missing"))
 }
 
 /// Follows a detached call to its end.
@@ -34,7 +34,7 @@ pub(super) async fn follow(client: &Client, id: &str) -> Result<SucceededCall, C
                     }
                 }
                 CallStep::Answered { status, body } => return answered(status, *body),
-                // The gate stops; the one that takes its place knows as much.
+                // The gate is stopping; another process continues the call.
                 CallStep::Interrupted => break,
                 _ => {}
             }
@@ -42,19 +42,19 @@ pub(super) async fn follow(client: &Client, id: &str) -> Result<SucceededCall, C
     }
 }
 
-/// A detached call that was accepted: its id alone on standard output.
+/// An accepted detached call: only its id goes to standard output.
 pub(super) fn accepted(call: &DetachedCall) -> Report {
     let id = call.invocation_id;
-    let aside = format!("accepted; its result is fetched with `toolgate invocation result {id}`\n");
+    let aside = format!("accepted; fetch the result with `toolgate invocation result {id}`\n");
     Report::new(call, format!("{id}\n")).with_aside(aside)
 }
 
 fn state(call: &DetachedCall) -> String {
     match (call.status, call.approval_ids.last()) {
         (DetachedStatus::Waiting, Some(approval)) => {
-            format!("toolgate: this call waits for a person: {approval}; it is decided with `toolgate approvals`")
+            format!("toolgate: the call waits for approval {approval}; decide it with `toolgate approvals`")
         }
-        (status, _) => format!("toolgate: this call is {}", plain(&serde_json::json!(status))),
+        (status, _) => format!("toolgate: the call is {}", plain(&serde_json::json!(status))),
     }
 }
 
@@ -63,7 +63,7 @@ fn asked(approval: &AskedApproval) -> String {
         AskedApproval::Whole(approval) => (approval.id, format!(" until {}", approval.expires_at)),
         AskedApproval::Brief(approval) => (approval.id, String::new()),
     };
-    clean(&format!("toolgate: this call waits for a person{until}: {id}; it is answered with `toolgate approvals`"))
+    clean(&format!("toolgate: the call waits for approval {id}{until}; decide it with `toolgate approvals`"))
 }
 
 #[cfg(test)]

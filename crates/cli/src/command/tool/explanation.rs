@@ -1,4 +1,4 @@
-//! A refused or failed call, told so that whoever made it knows what to do next.
+//! Explains a refused or failed call: its details, and what to do.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::Failure;
 use crate::client::{ClientError, Refused};
 use crate::output::{align, clean, plain};
 
-/// The refusal with all that the gate says about it, and advice: this one, or what is known of its code.
+/// The refusal with its details, and with advice: a suggestion, and what is known about its code.
 pub(super) fn explained(error: ClientError, meant: Option<String>) -> Failure {
     let sentence = error.to_string();
     match error {
@@ -15,7 +15,7 @@ pub(super) fn explained(error: ClientError, meant: Option<String>) -> Failure {
     }
 }
 
-/// A detail that helps nobody by itself.
+/// Shown as part of the advice.
 const EXPLAINED: &str = "grant_id";
 
 fn explain(sentence: &str, body: &Refused, meant: Option<String>) -> String {
@@ -23,25 +23,24 @@ fn explain(sentence: &str, body: &Refused, meant: Option<String>) -> String {
     let mut add = |name: &str, value: String| rows.push(vec![format!("  {name}:"), value]);
     let details = body.details();
     for (name, value) in details.iter().filter(|(name, _)| *name != EXPLAINED) {
-        let label = if name == "invocation_id" { "the earlier call".to_owned() } else { name.replace('_', " ") };
+        let label = if name == "invocation_id" { "earlier call".to_owned() } else { name.replace('_', " ") };
         add(&clean(&label), plain(value));
     }
     if let Refused::Call(call) = body
         && !call.result.is_null()
     {
-        add("the service said", plain(&call.result));
+        add("service returned", plain(&call.result));
     }
     if let Some(id) = body.invocation() {
         add("recorded as", id.to_string());
     }
     let advice = advice(body.code(), details);
-    if let Some(advice) = meant.into_iter().chain(advice).reduce(|meant, advice| format!("{meant} Or {advice}")) {
+    if let Some(advice) = meant.into_iter().chain(advice).reduce(|meant, advice| format!("{meant} Or: {advice}")) {
         add("what to do", advice);
     }
     format!("{sentence}\n{}", align(rows)).trim_end().to_owned()
 }
 
-/// What to do about a refusal, where it is known.
 pub(super) fn advice(code: &str, details: &Map<String, Value>) -> Option<String> {
     let grant = details.get("grant_id").and_then(Value::as_str).map_or_else(|| "GRANT".to_owned(), clean);
     let (_, advice) = ADVICE.iter().find(|(codes, _)| codes.contains(&code))?;
@@ -52,27 +51,30 @@ pub(super) fn advice(code: &str, details: &Map<String, Value>) -> Option<String>
 const ADVICE: &[(&[&str], &str)] = &[
     (
         &["AGENT_NOT_FOUND", "GRANT_NOT_FOUND", "TOOL_NOT_FOUND"],
-        "see what there is with `toolgate tool list --agent AGENT`; without --agent you call as yourself",
+        "list the tools of an agent with `toolgate tool list --agent AGENT`; without --agent you call as yourself",
     ),
-    (&["APPROVAL_REQUIRED"], "have a person approve it, then call again"),
-    (&["GRANT_CONTEXT_MISMATCH"], "say --intent, --plan or --task as the grant was made for"),
+    (&["APPROVAL_REQUIRED"], "have an approver approve it, then call again"),
+    (&["GRANT_CONTEXT_MISMATCH"], "pass the --intent, --plan or --task that the grant is limited to"),
     (
         &["GRANT_COST_EXCEEDED", "GRANT_HOST_DENIED", "GRANT_NETWORK_DENIED", "GRANT_PARAMETER_DENIED"],
         "stay within the grant; `toolgate grant show {grant}` shows its limits",
     ),
-    (&["GRANT_EXPIRED", "GRANT_REVOKED"], "ask whoever gave the grant for a new one"),
+    (&["GRANT_EXPIRED", "GRANT_REVOKED"], "ask the issuer of the grant for a new one"),
     (&["GRANT_RATE_LIMITED"], "wait, or ask for a grant with a higher limit"),
     (&["GRANT_SCOPE_INSUFFICIENT"], "call a tool within the available scopes, or ask for a wider grant"),
-    (&["GRANT_SUSPENDED"], "have it resumed: `toolgate grant resume {grant}`"),
-    (&["IDEMPOTENCY_CONFLICT"], "choose another --idempotency-key for another call"),
-    (&["IDEMPOTENCY_IN_PROGRESS"], "wait for the first call to end, then ask again with the same key"),
-    (&["OUTCOME_UNKNOWN"], "look at the service whether it was carried out before calling again"),
+    (&["GRANT_SUSPENDED"], "ask an administrator to run `toolgate grant resume {grant}`"),
+    (&["IDEMPOTENCY_CONFLICT"], "use another --idempotency-key for a different call"),
+    (&["IDEMPOTENCY_IN_PROGRESS"], "wait until the first call has ended, then call again with the same key"),
+    (&["OUTCOME_UNKNOWN"], "check at the service whether the call was executed before you call again"),
     (
         &["PARAMETERS_INVALID"],
-        "correct the parameter; `toolgate tool list` shows what the tool takes; numbers are written NAME:=NUMBER",
+        "correct the parameter; `toolgate tool show` shows the parameters; pass numbers as NAME:=NUMBER",
     ),
-    (&["PROXY_ERROR"], "check the service's base URL; private addresses need TOOLGATE_EGRESS_ALLOW on the gate"),
-    (&["TOOL_AMBIGUOUS"], "write SERVICE.TOOL"),
+    (
+        &["PROXY_ERROR"],
+        "check the base URL of the service; private addresses require TOOLGATE_EGRESS_ALLOW on the gate",
+    ),
+    (&["TOOL_AMBIGUOUS"], "use SERVICE.TOOL"),
 ];
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! `toolgate tool lint`: what the registered tools do not declare. What is not declared is not taken to be harmless, so
-//! somebody should say it.
+//! `toolgate tool lint`: attributes that registered tools do not declare, for which the gate assumes a safe default.
 
 use serde_json::{Value, json};
 
@@ -18,17 +17,17 @@ const DECLARED: [(&str, &str); 9] = [
     ("estimated_cost_usd", "COST"),
 ];
 
-/// The members that a definition of a tool, in its normal form, leaves out.
+/// The attributes that a tool definition in normal form does not have.
 fn undeclared(tool: &Value) -> Vec<&'static str> {
     let is_declared = |name: &str| match name {
-        // A tool that is idempotent has said what happens when it is called again.
+        // An idempotent tool declares by that what happens when it is called again.
         "replay_policy" => !at(tool, name).is_null() || at(tool, "idempotent") == &Value::Bool(true),
         _ => !at(tool, name).is_null(),
     };
     DECLARED.iter().map(|(name, _)| *name).filter(|name| !is_declared(name)).collect()
 }
 
-/// Goes through versions of services, as the registry shows them. With `strict` anything undeclared is a no.
+/// With `strict`, an undeclared attribute is a failure.
 pub(super) fn lint(versions: &[Value], strict: bool) -> Report {
     let mut found = Vec::new();
     let mut rows = Vec::new();
@@ -57,10 +56,10 @@ pub(super) fn lint(versions: &[Value], strict: bool) -> Report {
         .chain(DECLARED.iter().map(|(name, heading)| (*heading, *name)))
         .collect();
     let text = match (found.len(), checked) {
-        (_, 0) => "There are no registered tools.".to_owned(),
-        (0, _) => format!("All of {checked} tools declare everything."),
+        (_, 0) => "No tools are registered.".to_owned(),
+        (0, _) => format!("All {checked} tools declare everything."),
         (count, _) => format!(
-            "{}\n{count} of {checked} tools leave something undeclared (-). A tier that is not declared counts as write.",
+            "{}\n{count} of {checked} tools have undeclared attributes (-). An undeclared tier counts as write.",
             table(&rows, &columns)
         ),
     };
@@ -116,8 +115,8 @@ mod tests {
     #[test]
     fn a_tool_that_declares_everything_is_only_counted() {
         let report = lint(&registered(whole()), true);
-        assert_eq!((report.refused, report.text.as_str()), (false, "All of 1 tools declare everything."));
-        assert_eq!(lint(&[], true).text, "There are no registered tools.");
+        assert_eq!((report.refused, report.text.as_str()), (false, "All 1 tools declare everything."));
+        assert_eq!(lint(&[], true).text, "No tools are registered.");
     }
 
     #[test]

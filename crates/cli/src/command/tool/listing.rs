@@ -1,5 +1,4 @@
-//! `toolgate tool list` and `toolgate tool show`: the tools that one sees, how dangerous each is, and what an agent still
-//! needs for it.
+//! `toolgate tool list` and `toolgate tool show`: tools, and what an agent lacks to call them.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +19,6 @@ use super::{Failure, first_line, names_of, typed_option};
 use crate::client::{Client, ClientError};
 use crate::output::{Report, align, at, clean, clean_lines, plain, table};
 
-/// Every tool that is seen, for somebody.
 pub(super) struct Listing {
     agent: String,
     tools: Vec<Tool>,
@@ -28,7 +26,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Asks the gate. Without an agent it is about whoever asks.
+    /// Fetches the tools that the caller sees, for this agent or for itself.
     pub(super) async fn fetch(client: &Client, service: Option<&str>, agent: Option<String>) -> Result<Self, Failure> {
         let own = client.to::<Whoami>().send().await?;
         let agent = agent.unwrap_or_else(|| own.id.to_string());
@@ -52,7 +50,6 @@ impl Listing {
         Ok(Self { agent, tools, access })
     }
 
-    /// A table of all.
     pub(super) fn list(&self) -> Report {
         let columns = [
             ("TOOL", "tool"),
@@ -67,20 +64,19 @@ impl Listing {
         Report::new(self.value(&self.tools.iter().collect::<Vec<_>>()), table(&rows, &columns))
     }
 
-    /// All that is known of one, in each of its versions.
     pub(super) fn show(&self, wanted: &str, version: Option<&str>) -> Result<Report, Failure> {
         let mut found = self.named(wanted)?;
         let version_of = |tool: &Tool| tool.version.as_ref().map(ServiceVersion::to_string);
         found.retain(|tool| version.is_none_or(|version| version_of(tool).as_deref() == Some(version)));
         if found.is_empty() {
-            let sentence = format!("there is no tool `{wanted}` that you can see; `toolgate tool list` shows those");
+            let sentence = format!("no tool `{wanted}` is visible to you; `toolgate tool list` lists the visible ones");
             return Err(Failure::Said(sentence));
         }
         let texts: Vec<String> = found.iter().map(|tool| self.describe(tool)).collect();
         Ok(Report::new(self.value(&found), texts.join("\n")))
     }
 
-    /// The tools that this names: by service and name, by id, or by a name that no other service has.
+    /// The versions of a tool: by `SERVICE.TOOL`, by id, or by a name that is unique.
     fn named(&self, wanted: &str) -> Result<Vec<&Tool>, Failure> {
         let those = |fits: &dyn Fn(&Tool) -> bool| self.tools.iter().filter(|tool| fits(tool)).collect::<Vec<_>>();
         let named =
@@ -89,7 +85,7 @@ impl Listing {
         let names: BTreeSet<String> = found.iter().map(|tool| tool.full_name()).collect();
         if names.len() > 1 {
             let names = names.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(Failure::Said(format!("`{wanted}` names several tools; write one of {names}")));
+            return Err(Failure::Said(format!("`{wanted}` is ambiguous; use one of {names}")));
         }
         Ok(found)
     }
@@ -160,7 +156,6 @@ impl Listing {
     }
 }
 
-/// What is told of a tool line by line.
 const DETAILS: [(&str, &str); 11] = [
     ("id", "tool_id"),
     ("tier", "safety_tier"),
@@ -170,9 +165,9 @@ const DETAILS: [(&str, &str); 11] = [
     ("egress", "egress"),
     ("replay", "replay_policy"),
     ("idempotent", "idempotent"),
-    ("cost, about", "cost_hint"),
-    ("cost in USD", "estimated_cost_usd"),
-    ("latency, about", "latency_hint"),
+    ("cost hint", "cost_hint"),
+    ("estimated cost (USD)", "estimated_cost_usd"),
+    ("latency hint", "latency_hint"),
 ];
 
 fn rate_limit(limit: &Value) -> String {
@@ -180,17 +175,17 @@ fn rate_limit(limit: &Value) -> String {
         return plain(limit);
     }
     let burst = at(limit, "burst");
-    let burst = if burst.is_null() { String::new() } else { format!(", {} at once", plain(burst)) };
-    format!("{} in {} seconds{burst}", plain(at(limit, "requests")), plain(at(limit, "per_seconds")))
+    let burst = if burst.is_null() { String::new() } else { format!(", burst {}", plain(burst)) };
+    format!("{} per {} seconds{burst}", plain(at(limit, "requests")), plain(at(limit, "per_seconds")))
 }
 
-/// What is missing on one line; `null` where nothing is.
+/// What is missing, on one line; `null` if nothing is.
 fn said(missing: &[Missing]) -> Value {
     let words: Vec<String> = missing.iter().map(ToString::to_string).collect();
     if words.is_empty() { Value::Null } else { Value::from(words.join(", ")) }
 }
 
-/// The tools that the caller sees, and those that the agent has grants for besides.
+/// The tools that the caller sees, and others that the agent has grants for.
 fn tools(services: Vec<ServiceTools>, granted: &[GrantedTool]) -> Vec<Tool> {
     let mut tools = Vec::new();
     for service in services {
@@ -216,7 +211,7 @@ fn tools(services: Vec<ServiceTools>, granted: &[GrantedTool]) -> Vec<Tool> {
     tools
 }
 
-/// A tool of which only what is listed with a grant is known.
+/// A tool that is only known from a grant.
 fn of_grant(granted: &GrantedTool) -> Tool {
     const OF_TOOL: [&str; 7] =
         ["tool_id", "scope", "description", "parameters", "safety_tier", "approval", "required_scopes"];
@@ -334,10 +329,10 @@ mod tests {
         for name in ["mail.messages.send", "connector:mail.messages.send"] {
             let shown = listing.show(name, None).unwrap().text;
             assert!(shown.starts_with("mail.messages.send 1\nSends\nmail\n\n"), "{shown}");
-            assert!(shown.contains("3 in 60 seconds\n") && shown.contains(&format!("{GRANT}, direct\n")), "{shown}");
+            assert!(shown.contains("3 per 60 seconds\n") && shown.contains(&format!("{GRANT}, direct\n")), "{shown}");
         }
         let several = listing.show("messages.send", None).unwrap_err().to_string();
-        assert!(several.contains("write one of mail.messages.send, sms.messages.send"), "{several}");
+        assert!(several.contains("use one of mail.messages.send, sms.messages.send"), "{several}");
         assert!(listing.show("mail.messages.send", Some("2")).is_err());
         assert!(listing.show("mail", None).is_err());
     }

@@ -1,20 +1,17 @@
-//! Parameters as people type them: `name=text`, `name:=json`, or a whole JSON object.
+//! Parameters as arguments: `name=text`, `name:=json`, or a JSON object.
 
 use serde_json::{Map, Value};
 use toolgate_model::strict_json;
 
-/// One parameter of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parameter {
-    /// Its name.
     pub(super) name: String,
-    /// Its value.
     pub(super) value: Value,
 }
 
-/// Reads `NAME=TEXT` or `NAME:=JSON`: whichever mark comes first counts.
+/// Parses `NAME=TEXT` or `NAME:=JSON`: the separator that comes first counts.
 pub(super) fn parse_parameter(text: &str) -> Result<Parameter, String> {
-    let advice = "write NAME=TEXT for text or NAME:=JSON for anything else, for example currency=usd or amount:=2000";
+    let advice = "use NAME=TEXT for text or NAME:=JSON for other values, such as currency=usd or amount:=2000";
     let (name, value) = text.split_once('=').ok_or(advice)?;
     let (name, value) = match name.strip_suffix(':') {
         Some(name) => {
@@ -29,11 +26,10 @@ pub(super) fn parse_parameter(text: &str) -> Result<Parameter, String> {
     Ok(Parameter { name: name.to_owned(), value })
 }
 
-/// Reads a JSON object.
 pub(super) fn parse_object(text: &str) -> Result<Map<String, Value>, String> {
     match strict_json::parse(text.as_bytes()) {
         Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err("write a JSON object, for example '{\"amount\": 2000}'".to_owned()),
+        Ok(_) => Err("use a JSON object, such as '{\"amount\": 2000}'".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -1,11 +1,10 @@
-//! `toolgate tool why`: what would become of a call, step by step, as the gate says it.
+//! `toolgate tool why`: a dry run of a call, step by step.
 
 use toolgate_api::tools::{Explanation, ExplanationStep};
 
 use super::explanation::advice;
 use crate::output::{Report, align, clean};
 
-/// The steps for people, with the verdict on the last line.
 pub(super) fn report(explanation: &Explanation) -> Report {
     let steps = &explanation.steps;
     let rows = steps.iter().map(|step| vec![mark(step).to_owned(), clean(&step.stage), sentence(step)]);
@@ -13,7 +12,7 @@ pub(super) fn report(explanation: &Explanation) -> Report {
     let refused = steps.iter().rfind(|step| step.passed == Some(false)).and_then(|step| step.refused.as_ref());
     let refused = refused.filter(|_| !explanation.allowed);
     if let Some(advice) = refused.and_then(|refused| advice(&refused.code.0, &refused.details)) {
-        text.push_str(&format!("What to do: {advice}\n"));
+        text.push_str(&format!("To do: {advice}\n"));
     }
     let verdict = if explanation.allowed { "can" } else { "cannot" };
     text.push_str(&format!("{} {verdict} call {}.\n", explanation.agent_id, clean(&explanation.tool)));

@@ -1,5 +1,4 @@
-//! The approvals of an execution. Each is two moments of the call that waited for it: when people were asked, and
-//! when it ended.
+//! The approvals of an execution: when each was requested, and when it ended.
 
 use serde_json::Value;
 use toolgate_model::event::{EventPayload, StoredEvent};
@@ -9,16 +8,13 @@ use super::line;
 use super::timeline::seconds;
 use crate::output::{at, clean, plain};
 
-/// What is known about the approvals of an execution.
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
-    /// As the gate shows them.
     pub(super) shown: Vec<Value>,
     /// Those that the caller may not see.
     pub(super) hidden: Vec<String>,
 }
 
-/// Something that happened to an approval.
 #[derive(Debug)]
 pub(super) struct Moment {
     pub(super) time: Timestamp,
@@ -26,7 +22,7 @@ pub(super) struct Moment {
 }
 
 impl Approvals {
-    /// Whether its moments say what this event says.
+    /// Whether its moments already contain this event.
     pub(super) fn covers(&self, event: &StoredEvent) -> bool {
         let payload = &event.event.payload;
         let is_moment = match payload {
@@ -38,15 +34,15 @@ impl Approvals {
             && self.shown.iter().any(|approval| is_named_by(approval, event) && time(approval, "created_at").is_some())
     }
 
-    /// That some are not shown, where it is so.
+    /// A note about approvals that are not visible.
     pub(super) fn notice(&self) -> Option<String> {
         let hidden = clean(&self.hidden.join(", "));
-        let sentence = "these approvals are for those who hold `approvals.decide`, or made the call";
+        let sentence = "these approvals require `approvals.decide`, or are visible to their caller";
         (!self.hidden.is_empty()).then(|| format!("Not shown: {hidden}; {sentence}\n"))
     }
 }
 
-/// The approvals that events name, each once.
+/// The ids of approvals that events name, without duplicates.
 pub(super) fn named(events: &[StoredEvent]) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
     for id in events.iter().filter_map(|event| event.event.payload.approval_id()) {
@@ -63,7 +59,7 @@ pub(super) fn is_named_by(approval: &Value, event: &StoredEvent) -> bool {
     event.event.payload.approval_id().is_some_and(|id| *at(approval, "id") == id.to_string())
 }
 
-/// What happened to it, in order; nothing where the gate does not say when.
+/// In order; empty if the gate returned no times.
 pub(super) fn moments(approval: &Value) -> Vec<Moment> {
     let Some(created) = time(approval, "created_at") else { return Vec::new() };
     let mut moments = vec![Moment { time: created, line: asked(approval) }];
@@ -97,10 +93,10 @@ fn ended(approval: &Value, created: Timestamp, resolved: Timestamp) -> String {
     line::columns(&status.replace('_', " "), &words)
 }
 
-/// Who may answer, and how many must.
+/// The required number of approvers, and who qualifies.
 fn who(approval: &Value) -> String {
     let needed = at(approval, "approvers.needed").as_u64().unwrap_or(1);
-    let mut who = format!("needs {needed} {}", if needed == 1 { "person" } else { "people" });
+    let mut who = format!("needs {needed} {}", if needed == 1 { "approver" } else { "approvers" });
     let groups: Vec<String> = list(approval, "groups").iter().map(plain).collect();
     if !groups.is_empty() {
         who.push_str(&format!(" of {}", groups.join(" or ")));
@@ -112,7 +108,7 @@ fn who(approval: &Value) -> String {
 }
 
 fn voter(vote: &Value) -> String {
-    format!("{} through {}", plain(at(vote, "by")), plain(at(vote, "channel")))
+    format!("{} via {}", plain(at(vote, "by")), plain(at(vote, "channel")))
 }
 
 fn quoted(words: String) -> String {

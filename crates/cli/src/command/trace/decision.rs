@@ -1,11 +1,11 @@
-//! What each guardian said at one point, a line for each, and what rules in shadow would have said.
+//! The verdicts of guardians in a decision, one per line, and those of rules in shadow mode.
 
 use toolgate_model::event::{EventPayload, StoredEvent};
 use toolgate_model::guard::{GuardianRecord, Outcome, PolicyRef};
 
 use crate::output::{align, clean};
 
-/// The lines below a decision; none below any other event.
+/// Empty for other events.
 pub(super) fn lines(event: &StoredEvent) -> Vec<String> {
     let EventPayload::HookDecided(decision) = &event.event.payload else { return Vec::new() };
     let mut lines: Vec<String> =
@@ -14,18 +14,18 @@ pub(super) fn lines(event: &StoredEvent) -> Vec<String> {
         decision
             .shadow
             .iter()
-            .map(|would_be| format!("in shadow: {} would {}", rule(&would_be.policy), would_be.verdict.as_str())),
+            .map(|would_be| format!("shadow: {} would {}", rule(&would_be.policy), would_be.verdict.as_str())),
     );
     lines
 }
 
-/// Which, what it said, how that counted, how long it took, by which rules, what went wrong, why.
+/// Name, verdict, mode and outcome, latency, and then rules, failure and reason.
 fn guardian(record: &GuardianRecord) -> Vec<String> {
     let mut mode = record.mode.as_str().to_owned();
     match record.outcome {
-        // What happens to a word in each mode goes without saying.
+        // The usual outcomes follow from the mode.
         Outcome::Enforced | Outcome::Shadowed => {}
-        Outcome::FailedOpen => mode.push_str(" PASSED BY FAILURE"),
+        Outcome::FailedOpen => mode.push_str(" FAILED OPEN"),
         outcome @ (Outcome::FailedClosed | Outcome::Cancelled) => {
             mode.push_str(&format!(" {}", outcome.as_str().replace('_', " ")));
         }
@@ -43,7 +43,7 @@ fn guardian(record: &GuardianRecord) -> Vec<String> {
     ]
 }
 
-/// Microseconds as people read them.
+/// Microseconds as milliseconds.
 pub(super) fn duration(micros: u64) -> String {
     format!("{}.{:03} ms", micros / 1000, micros % 1000)
 }

@@ -6,12 +6,12 @@ use toolgate_model::guard::{Dialect, HookDecision};
 
 use crate::output::{clean, plain};
 
-/// How wide the name of an event is, so that what is said about it stands in a column.
+/// The width of the column of event names.
 const NAME_WIDTH: usize = 20;
-/// How much of a hash tells it from others.
+/// How many characters of a hash are shown.
 const HASH_LENGTH: usize = 12;
 
-/// What happened, and what matters about it.
+/// The name of the event, and its main attributes.
 pub(super) fn described(event: &StoredEvent) -> String {
     let payload = &event.event.payload;
     let words = match payload {
@@ -29,7 +29,7 @@ pub(super) fn described(event: &StoredEvent) -> String {
             format!("until {}", requested.expires_at),
         ],
         EventPayload::StandingApprovalUsed(used) => {
-            vec![used.standing_approval_id.to_string(), format!("used so often: {}", used.used)]
+            vec![used.standing_approval_id.to_string(), format!("used {} times", used.used)]
         }
         other => match other.approval_decided() {
             Some(decided) => answer(decided),
@@ -37,14 +37,14 @@ pub(super) fn described(event: &StoredEvent) -> String {
         },
     };
     let name = match payload {
-        // The point at which guardians were asked says more than that they were.
+        // The hook is more specific than the name of the event.
         EventPayload::HookDecided(decision) => decision.hook.as_str(),
         other => other.name(),
     };
     columns(&clean(name), &words)
 }
 
-/// What happened, and in the column beside it what is said about it.
+/// A name, and attributes in the next column.
 pub(super) fn columns(name: &str, words: &[String]) -> String {
     format!("{name:<NAME_WIDTH$}  {}", words.join(", ")).trim_end().to_owned()
 }
@@ -57,8 +57,8 @@ fn decided(decision: &HookDecision) -> Vec<String> {
     };
     let mut words = vec![decision.effective.as_str().to_uppercase()];
     words.extend(decision.tool.as_deref().filter(|_| decision.invocation.is_none()).map(clean));
-    words.extend((decision.dialect != Dialect::Native).then(|| format!("asked in {}", decision.dialect.as_str())));
-    words.extend(decision.policy_version.map(|version| format!("policies of version {version}")));
+    words.extend((decision.dialect != Dialect::Native).then(|| format!("dialect {}", decision.dialect.as_str())));
+    words.extend(decision.policy_version.map(|version| format!("policy version {version}")));
     words.push(content);
     words.extend(decision.approval.map(|approval| approval.to_string()));
     words
@@ -80,7 +80,7 @@ fn refusal(denied: &ToolDenied) -> Vec<String> {
 fn answer(decided: &ApprovalDecided) -> Vec<String> {
     let mut words = vec![decided.approval_id.to_string()];
     words.extend(decided.principal.as_ref().map(|principal| format!("by {principal}")));
-    words.extend(decided.channel.map(|channel| format!("through {}", channel.as_str())));
+    words.extend(decided.channel.map(|channel| format!("via {}", channel.as_str())));
     words.extend(decided.standing_approval_id.map(|id| format!("now covered by {id}")));
     words.extend(decided.reason.as_deref().map(clean));
     words

@@ -42,7 +42,7 @@ fn drawn(step: &ReplayStep) -> String {
     let then = verdict(step.recorded.verdict, &step.recorded.policies, &[]);
     let (version, took) = (step.policy_version.0, duration(step.latency_us));
     let mut text = format!("{outcome:<WIDTH$}{place}\n");
-    text.push_str(&format!("{:WIDTH$}then: {then}, by version {version} of the policies in {took}\n", ""));
+    text.push_str(&format!("{:WIDTH$}then: {then}, policy version {version}, in {took}\n", ""));
     if step.same != Some(true) {
         let now = verdict(step.replayed.verdict, &step.replayed.policies, &step.replayed.missing);
         text.push_str(&format!("{:WIDTH$}now:  {now}\n", ""));
@@ -93,12 +93,12 @@ mod tests {
         assert_eq!(
             report.text,
             "same         T  inv_1  tool_call_request  mail.send\n             \
-             then: deny by no-mail, by version 3 of the policies in 1.234 ms\n\
+             then: deny by no-mail, policy version 3, in 1.234 ms\n\
              DIFFERENT    T  inv_2  tool_call_request  mail.send\n             \
-             then: deny by no-mail, by version 3 of the policies in 1.234 ms\n             \
+             then: deny by no-mail, policy version 3, in 1.234 ms\n             \
              now:  allow\n\
              undecidable  T  inv_3  tool_call_request  mail.send\n             \
-             then: ask by no-mail, by version 3 of the policies in 1.234 ms\n             \
+             then: ask by no-mail, policy version 3, in 1.234 ms\n             \
              now:  undecidable by no-mail; not recorded: arguments.to\n\
              3 steps: 1 the same, 1 different, 1 undecidable\n"
         );

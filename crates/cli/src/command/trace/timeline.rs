@@ -1,5 +1,4 @@
-//! The timeline of an execution: its events and approvals, each below the call that it belongs to, with the time since
-//! the first.
+//! The timeline of an execution: events and approvals below their calls, with the time since the first event.
 
 use std::collections::HashMap;
 
@@ -11,29 +10,27 @@ use super::approval::{Approvals, Moment, is_named_by, moments};
 use super::{decision, line};
 use crate::output::{at, clean};
 
-/// How wide the time before each line is.
 const TIME_WIDTH: usize = 11;
 
-/// The events of an execution.
 pub(super) struct Timeline<'a> {
     begun: Option<Timestamp>,
     ended: Option<Timestamp>,
     events: usize,
     approvals: &'a Approvals,
-    /// In the order of their beginning.
+    /// In the order of their first events.
     parts: Vec<Part<'a>>,
 }
 
-/// A call with its events, or an event of no call.
+/// A call with its events, or an event without a call.
 struct Part<'a> {
     call: Option<String>,
     events: Vec<&'a StoredEvent>,
-    /// What happened to the approvals that it waited for, in order.
+    /// The events of its approvals, in order.
     moments: Vec<Moment>,
 }
 
 impl<'a> Timeline<'a> {
-    /// Puts every event and every approval below its call; events come in the order of the log.
+    /// Groups events, which are in the order of the log, and approvals by call.
     pub(super) fn of(events: &'a [StoredEvent], approvals: &'a Approvals) -> Self {
         let mut parts = parts(events);
         for approval in &approvals.shown {
@@ -49,7 +46,6 @@ impl<'a> Timeline<'a> {
         Self { begun, ended, events: events.len(), approvals, parts }
     }
 
-    /// For people.
     pub(super) fn draw(&self) -> String {
         let mut text = self.heading();
         for part in &self.parts {
@@ -60,7 +56,7 @@ impl<'a> Timeline<'a> {
             }
             let mut moments = part.moments.iter().peekable();
             for event in &part.events {
-                // A decision that asks is written once the answer is there, and so after it.
+                // The decision that required the approval is recorded after the approval has ended.
                 while let Some(moment) = moments.next_if(|moment| moment.time <= event.event.time) {
                     text.push_str(&self.line(moment.time, inset, &moment.line));
                 }
@@ -86,7 +82,7 @@ impl<'a> Timeline<'a> {
         let calls = self.parts.iter().filter(|part| part.call.is_some()).count();
         let begun = self.begun.map(|time| time.to_string()).unwrap_or_default();
         let span = self.ended.map(|ended| self.since_begun(ended)).unwrap_or_default();
-        format!("{calls} calls, {} events in {span}, from {begun} on\n", self.events)
+        format!("{calls} calls, {} events in {span}, since {begun}\n", self.events)
     }
 
     fn line(&self, time: Timestamp, inset: &str, words: &str) -> String {
@@ -114,13 +110,13 @@ impl Part<'_> {
     }
 }
 
-/// From one time to another, in seconds and thousandths.
+/// The time between two times, in seconds.
 pub(super) fn seconds(from: Timestamp, to: Timestamp) -> String {
     let passed = to.as_millis().saturating_sub(from.as_millis());
     format!("{}.{:03}s", passed / 1000, passed % 1000)
 }
 
-/// The call that each event belongs to: one of the gate, or one that another runtime asked about.
+/// The call of each event: a call of the gate, or a hook request of another runtime.
 pub(super) fn calls(events: &[StoredEvent]) -> Vec<Option<String>> {
     let before = std::iter::once(None).chain(events.iter().map(Some));
     let refused = |before: Option<&StoredEvent>, event| {
@@ -150,7 +146,7 @@ fn call_of(payload: &EventPayload) -> Option<String> {
     Some(id.to_string())
 }
 
-/// A refusal for want of authority is written right after the call that was refused, and does not name it.
+/// The event of a missing authority directly follows the refused call, and does not name it.
 fn is_refusal_of(before: &StoredEvent, event: &StoredEvent) -> bool {
     let (before, event) = (&before.event, &event.event);
     match (&before.payload, &event.payload) {
@@ -179,7 +175,7 @@ fn parts(events: &[StoredEvent]) -> Vec<Part<'_>> {
     parts
 }
 
-/// The call, its tool and whose it is; whichever event tells it.
+/// The call, its tool and its agent, from any event that has them.
 fn call_heading(call: &str, events: &[&StoredEvent]) -> String {
     let mut heading = format!("call {}", clean(call));
     if let Some(tool) = events.iter().find_map(|event| tool_of(&event.event.payload)) {
@@ -191,7 +187,6 @@ fn call_heading(call: &str, events: &[&StoredEvent]) -> String {
     heading
 }
 
-/// The tool with its service.
 fn tool_of(payload: &EventPayload) -> Option<String> {
     let (service, tool) = match payload {
         EventPayload::AgentToolCalled(called) => (None, &called.tool_name),

@@ -1,5 +1,4 @@
-//! The members of a request body, whichever way its schema puts them together. A body that is no object has none, and
-//! cannot become parameters.
+//! The members of a request body, from all parts of its schema. A body that is not an object cannot become parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,9 +48,9 @@ impl<'a> Import<'a> {
         depth: usize,
     ) -> Result<Members, String> {
         let part =
-            self.resolve_schema(schema.clone()).map_err(|reason| format!("its body cannot be read: {reason}"))?;
+            self.resolve_schema(schema.clone()).map_err(|reason| format!("could not read its body: {reason}"))?;
         if depth > DEPTH_LIMIT {
-            return Err("its body is put together of itself".to_owned());
+            return Err("the schema of its body is circular".to_owned());
         }
         self.check_is_object(&part)?;
         let mut members = Members { pointer: part.pointer.clone(), ..Members::default() };
@@ -76,9 +75,9 @@ impl<'a> Import<'a> {
                 "additionalProperties" | "properties" | "required" | "type" => {}
                 "unevaluatedProperties" if below.value == &Value::Bool(false) => {}
                 "$ref" => {
-                    let reference = below.value.as_str().ok_or("its body has a $ref that is no text")?;
+                    let reference = below.value.as_str().ok_or("its body has a $ref that is not a string")?;
                     let target =
-                        self.target(reference).map_err(|reason| format!("its body cannot be read: {reason}"))?;
+                        self.target(reference).map_err(|reason| format!("could not read its body: {reason}"))?;
                     self.join_part(&target, references, depth, &mut members)?;
                 }
                 "allOf" => {
@@ -93,7 +92,7 @@ impl<'a> Import<'a> {
                 other => self.findings.add(Kind::BodyKeyword, &below.pointer, other),
             }
         }
-        // A body of which nothing is said may have any members; one whose members are named has those.
+        // A body without any keywords may have any members; otherwise only the named ones.
         if depth == 0 && members.is_silent() {
             members.rest = Rest::Open(Value::Bool(true));
         }
@@ -111,13 +110,13 @@ impl<'a> Import<'a> {
         members: &mut Members,
     ) -> Result<(), String> {
         let other = self.body_members(part, references, depth + 1)?;
-        // Read strictly, the closed part refuses what the others name, and nothing would fit. All of them together are
-        // what the document means.
+        // Strictly, the closed part refuses the members of the others, and no value would be valid. The union is what
+        // such documents mean.
         let is_one_closed = (members.rest == Rest::Closed) != (other.rest == Rest::Closed);
         let has_other =
             |one: &Members| one.rest != Rest::Closed && !(one.properties.is_empty() && one.rest == Rest::Silent);
         if is_one_closed && (has_other(members) || has_other(&other)) {
-            self.findings.add(Kind::BodyClosed, &other.pointer, "no members besides those that are named");
+            self.findings.add(Kind::BodyClosed, &other.pointer, "no members other than the named ones");
         }
         members.join(other);
         Ok(())
@@ -125,14 +124,14 @@ impl<'a> Import<'a> {
 
     fn check_is_object(&mut self, part: &Part<'a>) -> Result<(), String> {
         if !part.value.is_object() && part.value != &Value::Bool(true) {
-            return Err("its body has no schema that can be read".to_owned());
+            return Err("its body has no valid schema".to_owned());
         }
         let Some(kinds) = part.get("type") else { return Ok(()) };
         let is_object = |kind: &Value| kind == "object";
         if is_object(kinds.value) || kinds.value.as_array().is_some_and(|kinds| kinds.iter().any(is_object)) {
             return Ok(());
         }
-        Err(format!("its body is of type {}, and parameters are the members of an object", kinds.value))
+        Err(format!("its body has type {}; only objects can become parameters", kinds.value))
     }
 
     /// The object alone, converted, without what it is put together of.
@@ -192,7 +191,7 @@ impl<'a> Import<'a> {
             first.into_iter().filter(|name| needs.iter().all(|names| names.contains(name))).collect();
         let more: Vec<BTreeSet<String>> =
             needs.iter().map(|names| names.difference(&common).cloned().collect()).collect();
-        // An alternative that needs nothing more makes the others optional.
+        // An alternative without required members makes the others optional.
         if more.iter().all(|names: &BTreeSet<String>| !names.is_empty()) {
             members.alternatives.push(more);
         }
@@ -207,7 +206,7 @@ impl<'a> Import<'a> {
             for (name, (schema, pointer)) in alternative.properties {
                 match members.properties.get_mut(&name) {
                     None => drop(members.properties.insert(name, (schema, pointer))),
-                    // What the object itself says of a member holds in every alternative.
+                    // The object itself applies to every alternative.
                     Some(_) if own.contains(&name) => {
                         let note = format!("{name} in alternative {position}");
                         self.findings.add(Kind::BodyAlternative, &pointer, note);

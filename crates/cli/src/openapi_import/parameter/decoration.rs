@@ -1,4 +1,4 @@
-//! The schema of a parameter, with what the parameter says about itself.
+//! The schema of a parameter, with the description and examples of the parameter.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::service::Divider;
@@ -21,7 +21,7 @@ impl<'a> Import<'a> {
         inputs: &mut Inputs,
     ) -> (Value, Option<Divider>) {
         let note = match given.part.get("content").and_then(|content| content.members().into_iter().next()) {
-            Some((media_type, _)) => format!("Written as a text of {media_type}."),
+            Some((media_type, _)) => format!("Passed as text in {media_type}."),
             None if !shape.objects.is_empty() => format!("Several values, divided by {:?}.", divider.as_str()),
             None => return (self.decorated_schema(given, inputs), shape.has_list.then_some(divider)),
         };
@@ -32,7 +32,7 @@ impl<'a> Import<'a> {
         if let Value::Object(members) = &mut schema {
             members.insert("description".to_owned(), json!(description));
             if members.remove("examples").is_some() {
-                self.findings.add(Kind::Example, &given.part.pointer, "an example of another form");
+                self.findings.add(Kind::Example, &given.part.pointer, "an example in another form");
             }
         }
         (schema, None)

@@ -1,4 +1,4 @@
-//! The shape of a value as far as it decides how a request can carry it.
+//! The shape of a value, which determines how it can be sent.
 
 use crate::openapi_import::Import;
 use crate::openapi_import::reference::Part;

@@ -1,5 +1,4 @@
-//! What stands under each keyword that the registry's schemas may use. Documents are full of small mistakes; one that the
-//! registry would refuse costs the keyword and not the tool.
+//! The value types of schema keywords. An invalid value, which is common in documents, removes the keyword and not the tool.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Changes of who may do what, in the classes of identity and access management: principals are accounts, a grant gives
-//! privileges to its agent, and everything else that is managed is an entity.
+//! Changes of authority as identity and access management: principals are accounts, a grant gives privileges to its agent, and
+//! other objects are entities.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::event::{
@@ -25,8 +25,7 @@ const ACCOUNT_UPDATE: Activity = Activity::other("Update");
 const ASSIGN: Activity = Activity::new(1, "Assign Privileges");
 const REVOKE: Activity = Activity::new(2, "Revoke Privileges");
 
-/// The line of an event about authority; `None` for any other event. Every payload is taken apart in full, so that a new
-/// field has to be placed here.
+/// `None` for other events. Payloads are destructured completely, so that a new field must be handled here.
 pub fn map(event: &Event) -> Option<Mapped> {
     Some(match &event.payload {
         EventPayload::AgentCreated(AgentCreated { agent_id, kind, permissions }) => {
@@ -122,7 +121,7 @@ pub fn map(event: &Event) -> Option<Mapped> {
 fn account(activity: Activity, agent: &PrincipalId, kind: Option<PrincipalKind>) -> Mapped {
     let mut user = object([("uid", value(agent))]);
     if let Some(kind) = kind {
-        // OCSF tells persons from the rest; it has no number for an agent.
+        // OCSF has a type for users, and none for agents.
         let (id, name) = if kind == PrincipalKind::User { (1, "User") } else { (99, kind.as_str()) };
         user.extend(object([("type", json!(name)), ("type_id", json!(id))]));
     }
@@ -139,7 +138,7 @@ fn versioned(activity: Activity, service: &str, version: &str) -> Mapped {
     mapped(Class::EntityManagement, activity, object([("entity", entity)]))
 }
 
-/// The set of a tenant has no name of its own.
+/// A policy set is identified by its tenant.
 fn policies(event: &Event, changed: &PoliciesChanged) -> Mapped {
     let PoliciesChanged { change, digest, note, rules, shadowed, subject, version } = changed;
     let entity = json!({"type": "policy set", "uid": event.tenant, "version": version.to_string()});
@@ -156,7 +155,7 @@ fn policies(event: &Event, changed: &PoliciesChanged) -> Mapped {
     }
 }
 
-/// The ledger has no name of its own; an older one brings back what was revoked.
+/// A ledger is identified by its tenant; an older one makes revoked grants valid again.
 fn ledger(event: &Event, rollback: &LedgerRollbackAccepted) -> Mapped {
     let LedgerRollbackAccepted { found_root, found_size, known_root, known_size, tenant_id } = rollback;
     let entity = json!({"type": "ledger", "uid": event.tenant});
@@ -170,8 +169,7 @@ fn ledger(event: &Event, rollback: &LedgerRollbackAccepted) -> Mapped {
     Mapped { severity: Severity::High, ..mapped }
 }
 
-/// The class demands the privileges. Where a grant ends, its event does not list them again: the grant, by its id,
-/// stands for all that it gave.
+/// The class requires privileges. The event of an ended grant does not contain them, so its id is used.
 fn privileges(activity: Activity, grant: GrantId, agent: Option<&PrincipalId>, scopes: Option<Value>) -> Mapped {
     let attributes = object([
         ("privileges", scopes.unwrap_or_else(|| json!([grant]))),
@@ -193,7 +191,7 @@ fn mapped(class: Class, activity: Activity, attributes: Map<String, Value>) -> M
 }
 
 impl Mapped {
-    /// With these, which OCSF has no attribute for, as far as they are there.
+    /// Adds attributes that OCSF does not have.
     pub(super) fn with<const N: usize>(mut self, unmapped: [(&str, Value); N]) -> Self {
         self.unmapped.extend(present(unmapped));
         self

@@ -1,5 +1,4 @@
-//! Calls of tools as API Activity. What is told about a call is picked by name, so that nothing that it was given or that
-//! came back can slip through.
+//! Calls as API Activity. Attributes are selected by name, so that neither parameters nor results are exported.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::credential::ServiceName;
@@ -10,7 +9,7 @@ use toolgate_model::invocation::InvocationStatus;
 use super::class::{Activity, Class, Outcome, Severity};
 use super::{Mapped, call_id, object, present, value};
 
-/// The line of an event about a call; `None` for any other event.
+/// `None` if the event is not about a call.
 pub fn map(event: &Event) -> Option<Mapped> {
     let returned = event.returned();
     let (activity, ended, operation) = match &event.payload {
@@ -35,7 +34,7 @@ pub fn map(event: &Event) -> Option<Mapped> {
     };
     let mut attributes = object([
         ("api", api(&event.payload, &operation)),
-        // The class demands it, and the log does not keep where a caller was.
+        // Required by the class; the log does not contain the address of callers.
         ("src_endpoint", json!({"name": "unknown", "type": "Unknown", "type_id": 0})),
     ]);
     attributes.extend(present([
@@ -62,7 +61,6 @@ pub fn map(event: &Event) -> Option<Mapped> {
     })
 }
 
-/// How a call ended, as far as the event says so.
 struct Ended {
     outcome: Outcome,
     severity: Severity,
@@ -98,7 +96,7 @@ impl Ended {
     fn of_invoked(invoked: &ToolInvoked) -> Self {
         let code = invoked.error_code.clone();
         match (invoked.status, &invoked.returned) {
-            // A call that was cut off may have done what it was to do.
+            // An interrupted call may have been executed.
             (InvocationStatus::Unknown, _) => Self { severity: Severity::Low, code, ..Self::pending() },
             (_, Some(returned)) => {
                 let ended = Self::of_returned(returned);
@@ -132,7 +130,7 @@ impl Ended {
 
 fn api(payload: &EventPayload, operation: &str) -> Value {
     let mut api = object([("operation", json!(operation))]);
-    // Not guessed from the operation: the names of services may have dots too.
+    // Not derived from the operation: names of services may contain dots.
     if let Some(service) = service(payload) {
         api.insert("service".to_owned(), json!({"name": service}));
     }
@@ -160,7 +158,7 @@ fn service(payload: &EventPayload) -> Option<&ServiceName> {
     }
 }
 
-/// How long the call took; where only that is known, how long the tool did.
+/// The duration of the call, or else of the tool.
 fn duration(payload: &EventPayload, returned: Option<&ToolReturned>) -> Option<u64> {
     let whole = match payload {
         EventPayload::ToolInvoked(invoked) => invoked.duration_ms,

@@ -1,24 +1,16 @@
-//! The classes of OCSF that events are told in, and the values of the attributes that all of them share.
+//! The OCSF classes of events, and the values of their shared attributes.
 
-/// A class of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Somebody calls something.
     ApiActivity,
-    /// A principal comes or goes.
     AccountChange,
-    /// Something that is managed changes.
     EntityManagement,
-    /// A principal is given rights, or they end.
     UserAccess,
-    /// Somebody who watches has found something.
     DetectionFinding,
-    /// None of the others.
     Base,
 }
 
 impl Class {
-    /// Its number.
     pub fn uid(self) -> u32 {
         match self {
             Self::ApiActivity => 6003,
@@ -30,7 +22,6 @@ impl Class {
         }
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::ApiActivity => "API Activity",
@@ -42,7 +33,6 @@ impl Class {
         }
     }
 
-    /// The number and the name of its category.
     pub fn category(self) -> (u32, &'static str) {
         match self {
             Self::ApiActivity => (6, "Application Activity"),
@@ -53,45 +43,36 @@ impl Class {
     }
 }
 
-/// What was done, among the things that can be done in a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Activity {
-    /// Its number in the class.
     pub id: u32,
-    /// Its name there, or ours where the class has none.
+    /// The name in the class, or our own.
     pub name: &'static str,
 }
 
 impl Activity {
-    /// The number of what the class has no number for.
     pub const OTHER: u32 = 99;
 
-    /// One that the class knows.
     pub const fn new(id: u32, name: &'static str) -> Self {
         Self { id, name }
     }
 
-    /// One that the class does not know.
     pub const fn other(name: &'static str) -> Self {
         Self { id: Self::OTHER, name }
     }
 }
 
-/// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nobody knows, or not yet.
+    /// Not known, or not known yet.
     Unknown,
-    /// Well.
     Success,
-    /// Not well, or not at all.
     Failure,
-    /// A finding, which comes to no end by itself.
+    /// A new finding.
     New,
 }
 
 impl Outcome {
-    /// Its number.
     pub fn id(self) -> u32 {
         match self {
             Self::Unknown => 0,
@@ -100,7 +81,6 @@ impl Outcome {
         }
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unknown => "Unknown",
@@ -111,21 +91,18 @@ impl Outcome {
     }
 }
 
-/// How much it deserves to be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// As it should be.
     Informational,
-    /// Something did not work.
+    /// A failure.
     Low,
-    /// Somebody tried what they may not do.
+    /// Something unauthorized was attempted.
     Medium,
-    /// Somebody was kept from what they tried.
+    /// An attempt was prevented.
     High,
 }
 
 impl Severity {
-    /// Its number.
     pub fn id(self) -> u32 {
         match self {
             Self::Informational => 1,
@@ -135,7 +112,6 @@ impl Severity {
         }
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Informational => "Informational",

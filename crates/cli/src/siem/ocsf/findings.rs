@@ -1,5 +1,5 @@
-//! What guardians said, as detection findings. What is told is picked by name: their reasons, what they were shown and what
-//! they knew may have the content of a call in it, and stay in the log.
+//! Decisions of guardians as detection findings. Attributes are selected by name: reasons and facts may contain the content of
+//! a call, and are not exported.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::event::{Event, EventPayload};
@@ -8,7 +8,7 @@ use toolgate_model::guard::{GuardianRecord, HookDecision, VerdictKind};
 use super::class::{Activity, Class, Outcome, Severity};
 use super::{Mapped, object, present, value};
 
-/// The line of a decision; `None` for any other event.
+/// `None` for other events.
 pub fn map(event: &Event) -> Option<Mapped> {
     let EventPayload::HookDecided(decision) = &event.payload else { return None };
     let (severity, action_id, action) = match decision.effective {
@@ -56,7 +56,7 @@ fn unmapped(decision: &HookDecision) -> Map<String, Value> {
     ])
 }
 
-/// Who said what by which rules, without the words.
+/// Guardians, verdicts and rules, without reasons.
 fn guardian(said: &GuardianRecord) -> Value {
     let GuardianRecord { dialect, failure, guardian, latency_us, mode, outcome, policies, reason: _, verdict } = said;
     Value::Object(present([

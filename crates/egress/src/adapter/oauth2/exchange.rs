@@ -22,7 +22,7 @@ use crate::adapter::{OutboundCall, failure, secret_header};
 use crate::client::{GuardedClient, OutboundRequest};
 use toolgate_model::redaction::Redactor;
 
-/// How much of the endpoint's answer is read.
+/// How much of the endpoint's response is read.
 const RESPONSE_LIMIT: usize = 64 * 1024;
 
 /// One exchange, on behalf of one call and within its time.
@@ -30,21 +30,19 @@ pub(super) struct TokenExchange<'a> {
     client: &'a GuardedClient,
     outbound: &'a OutboundCall<'a>,
     endpoint: &'a TokenEndpoint,
-    /// Told of every token before anything else is done with it.
+    /// Receives every token before it is used.
     redactor: Mutex<&'a mut Redactor>,
     has_begun: AtomicBool,
 }
 
-/// What is exchanged.
 #[derive(Clone, Copy)]
 pub(super) enum TokenGrant<'a> {
     /// The client's own id and secret.
     ClientCredentials,
-    /// A refresh token.
     RefreshToken(&'a Secret),
 }
 
-/// Where the client's secret stands in the request.
+/// The place of the client secret in the request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClientPlace {
     Header,
@@ -61,12 +59,13 @@ impl<'a> TokenExchange<'a> {
         Self { client, outbound, endpoint, redactor: Mutex::new(redactor), has_begun: AtomicBool::new(false) }
     }
 
-    /// Whether the endpoint may have been asked already.
+    /// Whether a request may already have been sent to the endpoint.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun.load(Ordering::Relaxed)
     }
 
-    /// Asks once, with the client's secret in this place. The outer failure is one of the way to the endpoint.
+    /// Sends one request, with the client secret in this place. The outer failure concerns the connection to the
+    /// endpoint.
     async fn ask(
         &self,
         material: &Material,
@@ -74,7 +73,7 @@ impl<'a> TokenExchange<'a> {
         place: ClientPlace,
     ) -> Result<Result<Tokens, TokenError>, SourceFailure> {
         let connection = self.outbound.connection;
-        // A grant narrows where its tool may go. Where tokens come from is the credential's own matter.
+        // A grant restricts the hosts of its tool. The token endpoint is a property of the credential.
         let own_hosts = connection.allowed_hosts.as_ref();
         let request = OutboundRequest {
             pool: self.outbound.pool,
@@ -88,7 +87,7 @@ impl<'a> TokenExchange<'a> {
             body_limit: RESPONSE_LIMIT,
         };
         let response = self.client.send(request).await.map_err(|error| SourceFailure {
-            reason: format!("the token endpoint gave no access token: {error}"),
+            reason: format!("the token endpoint returned no access token: {error}"),
             // The tool's own service saw nothing of this.
             sent: false,
             ..failure(&error)
@@ -103,7 +102,8 @@ impl Exchange for TokenExchange<'_> {
         self.has_begun.store(true, Ordering::Relaxed);
         let grant = TokenGrant::of(self.endpoint, current).ok_or_else(super::no_token)?;
         let mut outcome = self.ask(current, grant, ClientPlace::Header).await?;
-        // RFC 6749 §2.3.1 asks every endpoint to take the header. Some read the form alone, and miss the client there.
+        // RFC 6749 §2.3.1 requires every endpoint to accept the header. Some read only the form, and do not find the
+        // client there.
         if client_secret(current).is_some() && outcome.as_ref().is_err_and(TokenError::is_about_the_client) {
             outcome = self.ask(current, grant, ClientPlace::Form).await?;
         }
@@ -113,8 +113,8 @@ impl Exchange for TokenExchange<'_> {
 }
 
 impl<'a> TokenGrant<'a> {
-    /// What this material has to exchange at the endpoint; a refresh token before the client's own credentials, unless
-    /// the endpoint's settings say which.
+    /// What this material can exchange at the endpoint: a refresh token before the client's own credentials, unless the
+    /// endpoint's settings say which.
     pub(super) fn of(endpoint: &TokenEndpoint, material: &'a Material) -> Option<Self> {
         let refresh_token = || field(material, REFRESH_FIELD).map(Self::RefreshToken);
         let client = || client_secret(material).map(|_| Self::ClientCredentials);
@@ -126,7 +126,7 @@ impl<'a> TokenGrant<'a> {
     }
 }
 
-/// What is told where the endpoint gave no token and the tool's service saw nothing.
+/// The failure if the endpoint returned no token and the tool's service received nothing.
 pub(super) fn proxy_failure(reason: String) -> SourceFailure {
     SourceFailure {
         kind: FailureKind::Proxy,
@@ -172,7 +172,7 @@ fn form(endpoint: &TokenEndpoint, material: &Material, grant: TokenGrant<'_>, pl
         (Some((id, secret)), ClientPlace::Form) => {
             fields.extend([(CLIENT_ID_FIELD, id), (CLIENT_SECRET_FIELD, secret)]);
         }
-        // A public client has no secret but still says who it is.
+        // A public client has no secret but still identifies itself.
         (None, _) => fields.extend(field(material, CLIENT_ID_FIELD).map(|id| (CLIENT_ID_FIELD, id.expose()))),
     }
     // Grown once: a reallocation would leave an unwiped copy behind. Escaping at most triples a byte.
@@ -181,20 +181,20 @@ fn form(endpoint: &TokenEndpoint, material: &Material, grant: TokenGrant<'_>, pl
     Bytes::from_owner(Zeroizing::new(written.into_bytes()))
 }
 
-/// The current material with the new tokens in the place of the old ones.
+/// The current material with the new tokens in place of the old ones.
 fn renewed(current: &Material, grant: TokenGrant<'_>, tokens: Tokens, now: Timestamp) -> Material {
     let mut material = Material::new();
     let [usual, other] = ACCESS_FIELDS;
     let name = if field(current, usual).is_none() && field(current, other).is_some() { other } else { usual };
     material.insert(name.to_owned(), tokens.access);
-    // A client that renews by its own secret would be stuck with a refresh token once that one has expired.
+    // A client that renews with its own secret would be stuck with a refresh token once that has expired.
     if let (TokenGrant::RefreshToken(_), Some(refresh)) = (grant, tokens.refresh) {
         material.insert(REFRESH_FIELD.to_owned(), refresh);
     }
     if let Some(lifetime) = tokens.lifetime {
         material.insert(EXPIRY_FIELD.to_owned(), Secret::new(now.plus(lifetime).to_string()));
     }
-    // What was inserted above stays; the old expiry says nothing about the new token.
+    // Values inserted above stay; the old expiry does not apply to the new token.
     for (name, secret) in current.iter().filter(|(name, _)| *name != EXPIRY_FIELD) {
         material.insert(name.to_owned(), Secret::new(secret.expose().to_owned()));
     }

@@ -1,5 +1,5 @@
-//! What a token endpoint answers (RFC 6749 §5). Of a refusal only a code that the RFC knows is repeated, never the
-//! endpoint's own words: they may quote the request.
+//! Responses of a token endpoint (RFC 6749 §5). Of an error only a code that the RFC defines is repeated, never the
+//! endpoint's own text: it may quote the request.
 
 use std::time::Duration;
 
@@ -11,48 +11,44 @@ use zeroize::Zeroizing;
 use crate::body::InboundResponse;
 use toolgate_model::redaction::Redactor;
 
-/// The longest lifetime that is believed, in seconds: a year.
+/// The maximum accepted lifetime, in seconds: a year.
 const MAX_LIFETIME: f64 = 366.0 * 86_400.0;
 
-/// The codes of RFC 6749 §5.2, and what to do about each.
+/// The codes of RFC 6749 §5.2, with the advice for each.
 const REFUSALS: [(&str, &str); 6] = [
     (INVALID_CLIENT, "check the credential's `client_id` and `client_secret`, and rotate it"),
     (INVALID_REQUEST, "check the credential's `metadata.token_url` and `metadata.token_grant_type`"),
     ("invalid_grant", "authorise the credential again and rotate it"),
     ("invalid_scope", "correct the credential's `metadata.token_scope`"),
-    (
-        "unauthorized_client",
-        "let the service permit this client its grant type, or correct `metadata.token_grant_type`",
-    ),
+    ("unauthorized_client", "allow this client its grant type at the service, or correct `metadata.token_grant_type`"),
     ("unsupported_grant_type", "correct the credential's `metadata.token_grant_type`"),
 ];
 const INVALID_CLIENT: &str = "invalid_client";
 const INVALID_REQUEST: &str = "invalid_request";
 
-/// What an exchange brought.
 pub(super) struct Tokens {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
-    /// For how long the access token is good, where the endpoint says so.
+    /// The lifetime of the access token, if the endpoint sends one.
     pub(super) lifetime: Option<Duration>,
 }
 
 /// Why an exchange brought nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(super) enum TokenError {
-    #[error("the token endpoint answered {code}; {advice}")]
+    #[error("the token endpoint returned {code}; {advice}")]
     Refused { code: &'static str, advice: &'static str },
-    #[error("the token endpoint answered with status {status}; try again later")]
+    #[error("the token endpoint returned status {status}; try again later")]
     Unavailable { status: u16 },
-    #[error("the token endpoint answered with status {status}; check the credential's `metadata.token_url`")]
+    #[error("the token endpoint returned status {status}; check the credential's `metadata.token_url`")]
     Failed { status: u16 },
-    #[error("the token endpoint's answer has no access token; check the credential's `metadata.token_url`")]
+    #[error("the token endpoint's response has no access token; check the credential's `metadata.token_url`")]
     NoToken,
-    #[error("the token endpoint's access token cannot stand in a request; ask its operator for one of visible ASCII")]
+    #[error("the token endpoint's access token is not valid in a request; it must be visible ASCII")]
     BadToken,
-    #[error("the token endpoint gave a token of another type than bearer, which Toolgate cannot present")]
+    #[error("the token endpoint returned a token type other than bearer, which Toolgate does not support")]
     NotBearer,
-    #[error("the token endpoint's answer is too long; check the credential's `metadata.token_url`")]
+    #[error("the token endpoint's response is too long; check the credential's `metadata.token_url`")]
     TooLong,
 }
 
@@ -63,7 +59,7 @@ impl TokenError {
     }
 }
 
-/// Reads the answer. Every token in it is told to the redactor, also where the answer is refused.
+/// Reads the response. Every token in it is added to the redactor, even if the response is rejected.
 pub(super) fn read(response: InboundResponse, redactor: &mut Redactor) -> Result<Tokens, TokenError> {
     let body = Zeroizing::new(response.body);
     let mut members: Map<String, Value> = serde_json::from_slice(&body).unwrap_or_default();
@@ -104,15 +100,15 @@ fn taken_text(members: &mut Map<String, Value>, name: &str) -> Option<Secret> {
     }
 }
 
-/// A number of seconds, which some endpoints write as text. What cannot be read is as good as not said: the service
-/// will refuse the token when it has expired.
+/// A number of seconds, which some endpoints write as a string. An unreadable value is ignored: the service will refuse
+/// the token when it has expired.
 fn lifetime(value: &Value) -> Option<Duration> {
     let seconds: f64 = match value {
         Value::Number(number) => number.as_f64()?,
         Value::String(text) => text.trim().parse().ok()?,
         _ => return None,
     };
-    // Also false for what is no number.
+    // Also false for NaN.
     let is_lifetime = seconds >= 0.0;
     is_lifetime.then(|| Duration::from_secs_f64(seconds.min(MAX_LIFETIME)))
 }

@@ -28,12 +28,12 @@ impl Outcome {
     }
 }
 
-/// Makes a call with what is on the shelf.
+/// Makes a call with the material of the shelf.
 async fn call(fixture: &Fixture, shelf: &Shelf) -> Outcome {
     call_by(&local_client(), fixture, shelf).await
 }
 
-/// The same by a client that is there already: to make one takes its time.
+/// The same with an existing client: creating one takes time.
 async fn call_by(client: &GuardedClient, fixture: &Fixture, shelf: &Shelf) -> Outcome {
     let material = shelf.current().await;
     let outbound = fixture.outbound(&material, shelf);
@@ -46,7 +46,7 @@ fn fixture_of(server: &TokenServer) -> Fixture {
     Fixture::new(json!({"base_url": server.upstream().url(), "token_url": server.token_url()}))
 }
 
-/// A service whose token endpoint is at `/oauth/token` and answers like this; everything else is refused.
+/// A service whose token endpoint is at `/oauth/token` and responds like this; everything else is refused.
 fn refusing_service(endpoint: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Upstream {
     Upstream::start(move |request| match request.path() {
         "/oauth/token" => endpoint(request),
@@ -67,7 +67,7 @@ fn paths(upstream: &Upstream) -> Vec<String> {
     upstream.received().iter().map(|request| request.path().to_owned()).collect()
 }
 
-/// What a credential has after a person has authorised it.
+/// The material of a credential after a person has authorised it.
 fn authorised(server: &TokenServer) -> Shelf {
     Shelf::new(material(&[("access_token", &server.access_token()), ("refresh_token", &server.refresh_token())]))
 }

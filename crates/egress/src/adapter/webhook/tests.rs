@@ -1,4 +1,4 @@
-//! Webhooks, verified by a receiver that knows nothing but the raw request and HMAC as RFC 2104 writes it.
+//! Webhooks, verified by a receiver that knows only the raw request and HMAC as RFC 2104 defines it.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
@@ -122,7 +122,7 @@ async fn a_tool_with_a_path_of_its_own_is_sent_there() {
     assert_eq!(path_of(json!({"base_url": base_url}), None).await, "/hooks");
     let endpoints = json!({"files.list": {"path": "/list"}});
     assert_eq!(path_of(json!({"base_url": base_url, "endpoints": endpoints}), None).await, "/hooks/list");
-    // The endpoint is the default one, but somebody wrote it down.
+    // The default endpoint, configured explicitly.
     let endpoints = json!({"files.list": {}});
     assert_eq!(path_of(json!({"base_url": base_url, "endpoints": endpoints}), None).await, "/hooks/files.list");
     // A registered tool has its path from its definition.

@@ -1,4 +1,4 @@
-//! What is sent, and what is handed back.
+//! What is sent, and what is returned.
 
 use super::*;
 

@@ -27,7 +27,7 @@ where
     .await
 }
 
-/// Lets the deadline pass as soon as the service says so.
+/// Lets the deadline pass as soon as the service signals it.
 async fn outlasting(upstream: &Upstream, ready: oneshot::Receiver<()>) -> SendError {
     let url = upstream.url("/");
     let call = tokio::spawn(async move { local_client().send(get(&url)).await });
@@ -68,7 +68,7 @@ async fn drip(beginning: &'static str, piece: &'static str) -> SendError {
     let url = upstream.url("/");
     let call = tokio::spawn(async move { local_client().send(get(&url)).await });
     waiting.await.unwrap();
-    // From here on time passes whenever everybody waits.
+    // From here on time passes whenever all tasks wait.
     tokio::time::pause();
     let error = call.await.unwrap().unwrap_err();
     hang_up.await.unwrap();
@@ -138,7 +138,7 @@ async fn encodings_that_cannot_be_counted_are_refused_and_empty_answers_are_not(
     }
 }
 
-/// Answers that two readers could understand in two ways, or nobody at all.
+/// Responses that are ambiguous or invalid.
 #[tokio::test]
 async fn smuggled_garbled_and_cut_answers_are_broken_answers() {
     let many_headers = format!("HTTP/1.1 200 OK\r\n{}\r\n", "X-Many: 1\r\n".repeat(1000));
@@ -163,7 +163,7 @@ async fn smuggled_garbled_and_cut_answers_are_broken_answers() {
         b"HTTP/1.1 200 OK\r\nContent-Length: 3abc\r\n\r\nabc",
         b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nabc",
         b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\nabc",
-        // Lengths that lie.
+        // Wrong lengths.
         b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc",

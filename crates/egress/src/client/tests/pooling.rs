@@ -77,7 +77,7 @@ async fn a_request_that_was_sent_is_never_sent_again() {
     let upstream = Upstream::serving("127.0.0.1", |mut stream| async move {
         read_request(&mut stream).await;
         let _ = stream.write_all(HELLO.as_bytes()).await;
-        // The second request is read, and then there is no answer.
+        // The second request is read, and then there is no response.
         read_request(&mut stream).await;
     })
     .await;

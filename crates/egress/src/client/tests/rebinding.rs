@@ -9,7 +9,7 @@ fn url(port: u16) -> Url {
 #[tokio::test]
 async fn a_name_is_looked_up_once_for_a_connection_and_the_checked_address_is_used() {
     let upstream = Upstream::answering(HELLO).await;
-    // The second answer is where a guard that looks up twice would end.
+    // A guard that resolves twice would connect to the second address.
     let resolver = Fickle::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let trap = TcpListener::bind(("127.0.0.2", upstream.port)).await.unwrap();
     let client = GuardedClient::new(policy(&["127.0.0.1/32"]), resolver.clone());
@@ -30,7 +30,7 @@ async fn a_name_that_turns_forbidden_is_refused_at_the_next_connection() {
         let error = client.send(OutboundRequest { pool: credential(number), ..get(&url) }).await.unwrap_err();
         assert!(matches!(error, SendError::ForbiddenAddress(_)) && !error.reached_service());
     }
-    // The connection that was checked goes on.
+    // The checked connection is reused.
     client.send(get(&url)).await.unwrap();
     assert_eq!((resolver.asked(), upstream.connections()), (3, 1));
 }
@@ -62,7 +62,7 @@ async fn an_exempt_loopback_address_makes_localhost_usable_and_nothing_else() {
     assert_eq!(outcomes, [true, true, false, false]);
 }
 
-/// Public names that people point at themselves: the name looks harmless, the answer does not.
+/// Public names that resolve to private addresses: the name looks harmless, the address is not.
 #[tokio::test]
 async fn harmless_names_with_forbidden_addresses_are_refused() {
     let addresses = ["127.0.0.1", "10.0.0.7", "169.254.169.254", "::1", "::ffff:10.0.0.7", "64:ff9b::a00:7", "0.0.0.0"];
@@ -83,7 +83,7 @@ async fn a_name_that_nobody_knows_is_said_to_be_unknown() {
     assert!(!error.reached_service());
 }
 
-/// Never answers.
+/// Never responds.
 struct Silent;
 
 #[async_trait]

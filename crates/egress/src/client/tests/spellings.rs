@@ -1,4 +1,4 @@
-//! The many ways to write a place that a call must not reach, and some that it may.
+//! Spellings of destinations that a call must not reach, and some that it may.
 
 use super::*;
 
@@ -98,7 +98,7 @@ const REFUSED: &[&str] = &[
     "http://168.63.129.16/metadata/",
     "http://169.254.170.2/v2/credentials/",
     "http://169.254.0.1/",
-    // Addresses that are nobody's.
+    // Reserved addresses.
     "http://192.0.0.1/",
     "http://192.0.2.1/",
     "http://192.88.99.1/",
@@ -248,7 +248,7 @@ const REFUSED: &[&str] = &[
     "",
 ];
 
-/// Public places: literals pass the guard, names are looked up.
+/// Public destinations: literals pass the guard, names are resolved.
 const PUBLIC: &[&str] = &[
     "http://8.8.8.8/",
     "https://1.1.1.1/dns-query",

@@ -1,4 +1,4 @@
-//! Who may be trusted.
+//! Which certificates are trusted.
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
@@ -34,7 +34,7 @@ impl Authority {
     }
 }
 
-/// A service behind TLS that answers with the server name and the protocols that the client asked for.
+/// A service behind TLS that returns the server name and the protocols that the client requested.
 async fn secure_upstream(config: ServerConfig) -> Upstream {
     let acceptor = TlsAcceptor::from(Arc::new(config));
     Upstream::serving("127.0.0.1", move |stream| {

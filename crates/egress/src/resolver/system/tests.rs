@@ -1,4 +1,4 @@
-//! Look-ups that hang, at the mercy of the test.
+//! Hanging lookups, controlled by the test.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ fn agent(name: &str) -> PoolKey {
     PoolKey::of_agent(&TenantId::parse("default").unwrap(), &PrincipalId::parse(name).unwrap())
 }
 
-/// Names that begin with `hang` are looked up until the test lets go of this; it tells when one has begun.
+/// Names that begin with `hang` are resolved until the test drops this; it tells when a lookup has begun.
 struct Hanging {
     resolver: SystemResolver,
     release: Option<mpsc::Sender<()>>,
@@ -34,7 +34,7 @@ impl Hanging {
             counted.fetch_add(1, Ordering::SeqCst);
             tell.send(name.to_owned()).unwrap();
             if name.starts_with("hang") {
-                // One after the other gets an error once nobody holds the sender.
+                // Each gets an error once the sender is dropped.
                 let _ = held.lock().unwrap().recv();
             }
             Ok(vec![ADDRESS])
@@ -48,7 +48,7 @@ impl Hanging {
     }
 }
 
-/// Lets every task that was spawned come to where it waits.
+/// Lets every spawned task reach its wait.
 async fn all_wait() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
@@ -68,7 +68,7 @@ async fn the_hanging_names_of_one_agent_leave_places_to_others() {
     for found in join_all(stuck).await {
         assert_eq!(found.unwrap(), Ok(vec![ADDRESS]), "those that waited had their turn");
     }
-    // A thread hands out what it found before it gives its place back.
+    // A thread publishes its result before it releases its slot.
     let is_left = || {
         let state = hanging.resolver.0.state();
         !state.in_flight.is_empty() || !state.shares.is_empty()
@@ -103,7 +103,7 @@ async fn no_place_is_busy_and_a_silent_name_server_is_a_timeout() {
     tokio::time::pause();
     let busy = hanging.ask("works", agent("two"));
     all_wait().await;
-    // Time does not pass by itself while a thread is at work.
+    // Time does not pass by itself while a thread is running.
     tokio::time::advance(TIMEOUT * 2).await;
     assert_eq!(silent.await.unwrap(), Err(LookupError::TimedOut));
     assert_eq!(busy.await.unwrap(), Err(LookupError::Busy), "and not a name that does not exist");

@@ -1,4 +1,4 @@
-//! What the log has of calls and of what guardians said, put together for whoever judges it again.
+//! Reads recorded calls and decisions from the log and joins them for re-evaluation.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,23 +16,24 @@ use crate::ports::ledger::{EventFilter, PageRequest};
 use crate::ports::policy_book::{PolicyTool, Recorded};
 use crate::refusal::{Code, Refusal};
 
-/// How many events are read before what they tell of is judged: what a simulation holds in memory.
+/// How many events are read before they are evaluated: this bounds the memory of a simulation.
 const BLOCK: usize = 10_000;
-/// How far behind a call its decision may stand. Both are written by one transaction, and other writers come between.
+/// How far after its call a decision may appear in the log. One transaction writes both, but events of other writers
+/// may come between.
 const NEARBY: u64 = 4_096;
 
-/// Something recorded, with its place in the log.
+/// A recorded call or decision, with its position in the log.
 pub(super) struct Entry {
     pub(super) sequence: u64,
-    /// The call, where it is one.
+    /// Set if it is a call.
     pub(super) invocation: Option<InvocationId>,
     pub(super) recorded: Recorded,
-    /// The code that the call was refused with, at whatever stage; `None` where it was not.
+    /// The code that the call was refused with, at any stage; `None` if it was not refused.
     pub(super) denied: Option<String>,
 }
 
 impl Entry {
-    /// Whether the call was refused, and policies never came to judge it.
+    /// Whether the call was refused before policies evaluated it.
     pub(super) fn is_denied_before_policies(&self) -> bool {
         self.denied.as_deref().is_some_and(|code| !code.starts_with("POLICY_") && !code.starts_with("APPROVAL_"))
             && self.recorded.decision.is_none()
@@ -40,26 +41,25 @@ impl Entry {
     }
 }
 
-/// The calls and decisions in the log that fit a filter, read a block at a time.
+/// The calls and decisions in the log that match a filter, read one block at a time.
 pub(super) struct Recording {
     caller: Caller,
     filter: EventFilter,
     tools: HashMap<String, PolicyTool>,
     principals: BTreeMap<PrincipalId, Option<Arc<Value>>>,
-    /// What a decision may still come for.
+    /// Entries that may still get a decision.
     open: Vec<Entry>,
     /// The calls among them, by id.
     calls: HashMap<InvocationId, usize>,
-    /// `None` once all was read.
+    /// `None` once everything has been read.
     page: Option<PageRequest>,
-    /// How many events were read.
+    /// The number of events read.
     pub(super) events: u64,
-    /// The place in the log that was reached.
+    /// The position reached in the log.
     pub(super) reached: u64,
 }
 
 impl Recording {
-    /// Takes an event.
     fn take(&mut self, sequence: u64, event: Event, principal: Option<Arc<Value>>) {
         let (decision, called) = match event.payload {
             EventPayload::AgentToolCalled(called) => {
@@ -80,7 +80,7 @@ impl Recording {
                 }
                 return;
             }
-            // Nothing else is read, and what cannot be read cannot be evaluated again.
+            // Other events are not needed, and what cannot be read cannot be evaluated.
             _ => return,
         };
         let invocation = match (&called, &decision) {
@@ -102,13 +102,13 @@ impl Recording {
         self.open.push(Entry { sequence, invocation, recorded, denied: None });
     }
 
-    /// The call, while a decision may still come for it.
+    /// The call, while a decision may still follow.
     fn open_call(&mut self, call: InvocationId) -> Option<&mut Entry> {
         let place = self.calls.get(&call)?;
         self.open.get_mut(*place)
     }
 
-    /// Those that nothing more can come for.
+    /// The entries that no further event can change.
     fn complete(&mut self) -> Vec<Entry> {
         let open_from = match self.page {
             Some(_) => self.reached.saturating_sub(NEARBY),
@@ -128,7 +128,7 @@ impl Recording {
 }
 
 impl PolicyAdministration {
-    /// Begins to read the calls and decisions that fit the filter, in the order of the log.
+    /// Starts to read the calls and decisions that match the filter, in the order of the log.
     pub(super) async fn begin_recording(&self, caller: &Caller, filter: EventFilter) -> Result<Recording, Refusal> {
         caller.require(Permission::ReadAudit)?;
         let read = [EventKind::AgentToolCalled, EventKind::HookDecided, EventKind::ToolDenied];
@@ -177,7 +177,7 @@ impl PolicyAdministration {
         Ok(Some(recording.complete()))
     }
 
-    /// The agent as it is now, looked up once.
+    /// The agent in its current state, looked up once.
     async fn principal_of(
         &self,
         recording: &mut Recording,
@@ -201,7 +201,7 @@ impl PolicyAdministration {
     }
 }
 
-/// What the policies said, as the record of a decision has it.
+/// The record of the policies within a decision record.
 pub(super) fn policy_record(decision: Option<&HookDecision>) -> Option<&GuardianRecord> {
     decision?.guardians.iter().find(|record| record.guardian == "policy")
 }

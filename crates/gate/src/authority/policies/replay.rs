@@ -1,4 +1,5 @@
-//! Replay: an execution is judged again, step by step, by the policies of that moment. It must come to the same.
+//! Replay: re-evaluates the decisions of an execution, step by step, by the policies that were active then. The results
+//! must be equal.
 
 use std::collections::BTreeMap;
 
@@ -13,47 +14,45 @@ use crate::ports::ledger::EventFilter;
 use crate::ports::policy_book::Reevaluation;
 use crate::refusal::{Code, Refusal};
 
-/// The most steps of one execution that are judged again.
+/// The maximum number of steps that are re-evaluated.
 const MAX_STEPS: usize = 20_000;
 
-/// An execution, judged again.
+/// A re-evaluated execution.
 #[derive(Debug)]
 pub struct Replay {
     /// Its steps, in the order of the log.
     pub steps: Vec<ReplayStep>,
-    /// Whether there is more than was looked through.
+    /// Whether the execution has more steps than were read.
     pub truncated: bool,
 }
 
-/// One decision, judged again.
+/// A re-evaluated decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayStep {
-    /// Its place in the log.
+    /// Its position in the log.
     pub sequence: u64,
-    /// The call.
     pub invocation: Option<String>,
-    /// When.
     pub time: String,
-    /// At which point.
+    /// The hook point of the decision.
     pub hook: String,
-    /// Of which tool, or at which point.
+    /// The tool, or the hook point if there is none.
     pub subject: String,
-    /// By which version of the policies.
+    /// The version of the policies that decided.
     pub version: u64,
-    /// What they said then.
+    /// The recorded verdict.
     pub recorded: VerdictKind,
-    /// By which rules.
+    /// The rules that determined it.
     pub recorded_policies: Vec<String>,
-    /// How long that took, in microseconds: as recorded.
+    /// The recorded duration of the evaluation, in microseconds.
     pub latency_us: u64,
-    /// What they say now.
+    /// The verdict of the re-evaluation.
     pub replayed: Reevaluation,
-    /// Whether it is the same; `None` where it cannot be known.
+    /// Whether both are equal; `None` if that cannot be known.
     pub same: Option<bool>,
 }
 
 impl PolicyAdministration {
-    /// Judges the decisions of an execution again.
+    /// Re-evaluates the decisions of an execution.
     pub async fn replay_policies(&self, caller: &Caller, run: &str) -> Result<Replay, Refusal> {
         caller.require(Permission::ReadAudit)?;
         let filter = EventFilter { run: Some(run.to_owned()), ..EventFilter::default() };
@@ -99,7 +98,8 @@ fn step(entry: Entry, version: u64, replayed: Reevaluation) -> ReplayStep {
     let hook = decision.map_or_else(String::new, |decision| decision.hook.as_str().to_owned());
     let recorded = said(&entry);
     let same = match &replayed {
-        // Of a refusal it is enough that it stands: rules that read what was not recorded are not asked again.
+        // For a denial it is enough that it still stands: rules that read what was not recorded are not evaluated
+        // again.
         Reevaluation::Verdict { kind: kind @ VerdictKind::Deny, policies } => {
             Some(*kind == recorded && policies.iter().all(|policy| recorded_policies.contains(policy)))
         }

@@ -1,4 +1,4 @@
-//! What rules in shadow would have done: the evidence for putting them in force.
+//! What rules in shadow mode would have decided: the evidence for enforcing them.
 
 use std::collections::BTreeMap;
 
@@ -13,54 +13,50 @@ use crate::ports::ledger::EventFilter;
 use crate::refusal::Refusal;
 use toolgate_model::permission::Permission;
 
-/// How many examples are shown for each rule.
+/// The maximum number of examples per rule.
 const EXAMPLES: usize = 10;
 
-/// What rules in shadow would have done.
+/// What rules in shadow mode would have decided.
 #[derive(Debug, Default)]
 pub struct ShadowReport {
-    /// How many decisions were looked at.
+    /// The number of decisions read.
     pub decisions: u64,
     /// The rules, by id.
     pub rules: Vec<ShadowRule>,
-    /// Whether the log has more than was looked through: it is read to its end.
+    /// Whether the log has more decisions than were read.
     pub truncated: bool,
 }
 
-/// What one rule in shadow would have done.
+/// What one rule in shadow mode would have decided.
 #[derive(Debug, Default)]
 pub struct ShadowRule {
-    /// Which.
     pub policy: String,
-    /// How often it would have said what.
+    /// The number of verdicts by kind.
     pub verdicts: BTreeMap<&'static str, u64>,
-    /// How often that was stricter than what came of it.
+    /// The number of verdicts that were stricter than the effective one.
     pub would_change: u64,
     /// The newest of those.
     pub examples: Vec<ShadowExample>,
 }
 
-/// A call that a rule in shadow would have judged more strictly.
+/// A call for which a rule in shadow mode had a stricter verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShadowExample {
-    /// Its place in the log.
+    /// Its position in the log.
     pub sequence: u64,
-    /// The call.
     pub invocation: Option<String>,
-    /// When.
     pub time: String,
-    /// Whose.
     pub agent: String,
-    /// Of which tool, or at which point.
+    /// The tool, or the hook point if there is none.
     pub subject: String,
-    /// What came of it.
+    /// The effective verdict.
     pub effective: VerdictKind,
-    /// What the rule would have said.
+    /// The verdict of the rule.
     pub would_be: VerdictKind,
 }
 
 impl PolicyAdministration {
-    /// What rules in shadow would have done since then.
+    /// What rules in shadow mode would have decided since a time.
     pub async fn shadow_report(&self, caller: &Caller, since: Timestamp) -> Result<ShadowReport, Refusal> {
         caller.require(Permission::ReadAudit)?;
         let filter = EventFilter { since: Some(since), ..EventFilter::default() };
@@ -79,7 +75,7 @@ impl PolicyAdministration {
     }
 }
 
-/// Takes what rules in shadow said about this.
+/// Adds the verdicts of rules in shadow mode to the report.
 fn note(rules: &mut BTreeMap<String, ShadowRule>, entry: &Entry, decision: &HookDecision) {
     let effective = decision.effective;
     for would_be in &decision.shadow {

@@ -1,5 +1,5 @@
-//! Simulation: what a draft would have said about the calls of the last days. Nothing is guessed: where the draft looks at
-//! what was not recorded, it says so.
+//! Simulation: what a draft would have decided about recent calls. Nothing is guessed: if the draft reads something
+//! that was not recorded, the result is undecidable.
 
 use std::sync::Arc;
 
@@ -16,38 +16,38 @@ use crate::ports::ledger::EventFilter;
 use crate::ports::policy_book::{Judge, PolicyProblem, Reevaluation};
 use crate::refusal::{Code, Refusal};
 
-/// The most changes that are listed.
+/// The maximum number of changes listed.
 const LISTED: usize = 1_000;
 
 /// What a draft would have changed.
 #[derive(Debug, Default)]
 pub struct Simulation {
-    /// How many calls were looked at.
+    /// The number of calls evaluated.
     pub calls: u64,
-    /// How many would have been judged otherwise.
+    /// How many of them would have had another verdict.
     pub changed: u64,
-    /// About how many nothing can be known.
+    /// How many of them cannot be evaluated.
     pub undecidable: u64,
-    /// Those, in the order of the log; at most a thousand.
+    /// The changed and undecidable calls in the order of the log, at most a thousand.
     pub changes: Vec<VerdictChange>,
-    /// Whether there are more than are listed.
+    /// Whether there are more changes than are listed.
     pub truncated: bool,
 }
 
-/// How far a simulation has come.
+/// The progress of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimulationProgress {
-    /// The place in the log that was reached.
+    /// The position reached in the log.
     pub reached: u64,
-    /// How many events the log had when it began.
+    /// The size of the log when the simulation began.
     pub size: u64,
-    /// How many calls were looked at.
+    /// The number of calls evaluated.
     pub calls: u64,
-    /// How many of them would have been judged otherwise.
+    /// How many of them would have had another verdict.
     pub changed: u64,
 }
 
-/// A simulation in progress. Its place is given back when it is dropped.
+/// A simulation in progress. Its slot is released when it is dropped.
 pub struct Simulating {
     recording: Recording,
     judge: Arc<dyn Judge>,
@@ -56,29 +56,26 @@ pub struct Simulating {
     _place: Place,
 }
 
-/// A call that a draft judges otherwise, or cannot judge.
+/// A call that a draft decides differently, or cannot evaluate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerdictChange {
-    /// Its place in the log.
+    /// Its position in the log.
     pub sequence: u64,
-    /// The call.
     pub invocation: Option<String>,
-    /// When.
     pub time: String,
-    /// Whose.
     pub agent: String,
-    /// Of which tool, or at which point.
+    /// The tool, or the hook point if there is none.
     pub subject: String,
-    /// What the policies of then said.
+    /// The recorded verdict of the policies.
     pub before: VerdictKind,
-    /// The code that the call was refused with then, by the policies or by anything else; `None` where it was not.
+    /// The code that the call was refused with, by policies or anything else; `None` if it was not refused.
     pub denied: Option<String>,
-    /// What the draft says.
+    /// The verdict of the draft.
     pub after: Reevaluation,
 }
 
 impl PolicyAdministration {
-    /// Judges the calls since then by a draft.
+    /// Evaluates the calls since a time by a draft.
     pub async fn simulate_policies(
         &self,
         caller: &Caller,
@@ -90,7 +87,8 @@ impl PolicyAdministration {
         Ok(simulating.finish())
     }
 
-    /// Begins to judge the calls since then by a draft. A principal has one simulation at a time, and a gate a few.
+    /// Starts to evaluate the calls since a time by a draft. A principal can run one simulation at a time, and a gate a
+    /// few.
     pub async fn begin_simulation(
         &self,
         caller: &Caller,
@@ -113,7 +111,7 @@ impl PolicyAdministration {
         Ok(Simulating { recording, judge, size, so_far: Simulation::default(), _place: place })
     }
 
-    /// Judges the next calls; `None` after the last.
+    /// Evaluates the next calls; `None` after the last.
     pub async fn continue_simulation(
         &self,
         simulating: &mut Simulating,
@@ -127,7 +125,7 @@ impl PolicyAdministration {
         Ok(Some(SimulationProgress { reached: simulating.recording.reached, size: simulating.size, calls, changed }))
     }
 
-    /// Compiles policies, beside the calls in flight.
+    /// Compiles policies off the workers that serve calls.
     pub(super) async fn judge(&self, version: u64, files: Vec<PolicyFile>) -> Result<Arc<dyn Judge>, Refusal> {
         let book = Arc::clone(&self.policy_book);
         let compiled = tokio::task::spawn_blocking(move || book.judge(version, &files)).await.map_err(|_| broken())?;
@@ -140,7 +138,7 @@ impl PolicyAdministration {
 }
 
 impl Simulating {
-    /// What was found.
+    /// The result of the simulation.
     pub fn finish(self) -> Simulation {
         self.so_far
     }
@@ -151,7 +149,7 @@ impl Simulation {
         self.calls = self.calls.saturating_add(1);
         let before = said(&entry);
         if entry.is_denied_before_policies() {
-            // No policy had a say in it, and none would have: it was refused, and stays so.
+            // The call was refused before any policy was evaluated, and would still be.
             return;
         }
         match &after {
@@ -176,7 +174,7 @@ impl Simulation {
     }
 }
 
-/// Judges what was recorded, beside the calls in flight.
+/// Re-evaluates recorded decisions off the workers that serve calls.
 pub(super) async fn reevaluate(
     judge: Arc<dyn Judge>,
     entries: Vec<Entry>,
@@ -192,16 +190,16 @@ pub(super) async fn reevaluate(
 }
 
 fn broken() -> Refusal {
-    Refusal::new(Code::Internal, "the judgement of the policies broke off; see the gate's log")
+    Refusal::new(Code::Internal, "re-evaluating the policies failed; see the gate's log")
 }
 
-/// What the policies of then said.
+/// The recorded verdict of the policies.
 pub(super) fn said(entry: &Entry) -> VerdictKind {
     let record = policy_record(entry.recorded.decision.as_deref());
     record.and_then(|record| record.verdict).unwrap_or(VerdictKind::Allow)
 }
 
-/// The tool, or the point.
+/// The tool, or the hook point if there is none.
 pub(super) fn subject(entry: &Entry) -> String {
     match (&entry.recorded.called, &entry.recorded.decision) {
         (Some(called), _) => called.tool_name.clone(),

@@ -1,4 +1,4 @@
-//! How many simulations run at a time: each reads the log and keeps a processor busy, beside the calls of everybody.
+//! Limits the number of concurrent simulations: each reads the log and keeps a processor busy beside the calls.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,32 +8,32 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use crate::identify::Caller;
 use crate::refusal::{Code, Refusal};
 
-/// Of one principal.
+/// Per principal.
 const OF_PRINCIPAL: usize = 1;
-/// In this process.
+/// Per process.
 const IN_ALL: usize = 4;
 
 type Owner = (TenantId, PrincipalId);
 
-/// Those that run.
+/// The simulations in progress.
 #[derive(Default)]
 pub(crate) struct Trials(Mutex<BTreeMap<Owner, usize>>);
 
-/// The place of one that runs, given back with it.
+/// The slot of a running simulation, released on drop.
 pub(super) struct Place {
     trials: Arc<Trials>,
     owner: Owner,
 }
 
 impl Trials {
-    /// Takes a place for this caller.
+    /// Takes a slot for this caller.
     pub(super) fn enter(self: &Arc<Self>, caller: &Caller) -> Result<Place, Refusal> {
         let owner = (caller.tenant().clone(), caller.id().clone());
         let mut running = self.running();
         let reason = if running.get(&owner).is_some_and(|own| *own >= OF_PRINCIPAL) {
-            format!("a simulation of `{}` is running; wait for its end", caller.id())
+            format!("a simulation by `{}` is running; wait for it to finish", caller.id())
         } else if running.values().sum::<usize>() >= IN_ALL {
-            format!("{IN_ALL} simulations are running on this gate; wait for one of them to end")
+            format!("{IN_ALL} simulations are running on this gate; wait for one of them to finish")
         } else {
             *running.entry(owner.clone()).or_default() += 1;
             return Ok(Place { trials: Arc::clone(self), owner });

@@ -1,4 +1,4 @@
-//! What an admission writes down, and through which grant.
+//! What an admission records, and through which grant.
 
 use toolgate_model::arguments::{arguments_hash, without};
 

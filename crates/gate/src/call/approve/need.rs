@@ -1,4 +1,4 @@
-//! What is put before a person, and why.
+//! What an approver is shown, and why the call needs an approval.
 
 use std::time::Duration;
 
@@ -16,28 +16,28 @@ use crate::call::Pipeline;
 use crate::call::binding::{bound_action, digest};
 use crate::call::eligible::{Candidate, EligibleGrant};
 use crate::call::guard::Guarded;
-use crate::call::{Call, ToolStanding, admit};
+use crate::call::{Call, Detaching, ToolStanding, admit};
 use crate::ports::approver::{Ask as Question, Covered};
 use crate::ports::ledger::SessionTerms;
 use crate::refusal::{Code, Refusal};
 
-/// The longest line that says what a call does.
+/// The maximum length of the line that describes a call.
 const DESCRIPTION: usize = 400;
 
-/// A call that may need a person, with all that decides whether it does.
+/// A call that may need an approval, with everything that decides whether it does.
 pub(super) struct Need<'a> {
     pipeline: &'a Pipeline,
     call: &'a Call,
     guarded: &'a Guarded,
     eligible: &'a EligibleGrant,
-    /// What holds for its session.
+    /// The settings of its session.
     terms: SessionTerms,
-    /// Whether a mode says something about it.
+    /// Whether an approval mode applies to it.
     moded: bool,
 }
 
 impl<'a> Need<'a> {
-    /// What is to be put before a person; `None` where nothing asks for one.
+    /// The approval to request; `None` if nothing requires one.
     pub(super) async fn ask(
         pipeline: &'a Pipeline,
         call: &'a Call,
@@ -47,8 +47,8 @@ impl<'a> Need<'a> {
         let tool = &eligible.candidate.tool;
         require_true_workspace(pipeline, call, &eligible.candidate)?;
         let always = tool.definition.approval == Some(ApprovalNeed::Always);
-        // Calls of sessions have a mode; those of tools that coding agents use have one in any case.
-        // What another runtime asks about is judged by policies, unless it is a tool of this machine.
+        // Calls of sessions have a mode; calls of tools that coding agents use always have one. Hook requests are
+        // decided by policies, unless they are about a workspace tool.
         let moded = match &call.asked {
             Some(_) => tool.action == Action::Workspace,
             None => call.approval_session.is_some() || eligible.action().is_moded(),
@@ -82,11 +82,13 @@ impl<'a> Need<'a> {
                 .collect(),
             most_of_agent: pipeline.settings.approvals.most_of_agent,
             parks: None,
-            detach: call.waits && call.may_detach && pipeline.detaches(eligible),
+            detach: call.waits
+                && call.may_detach
+                && (call.detaching != Detaching::WhereConfigured || pipeline.detaches(eligible)),
         }))
     }
 
-    /// Why a person must be asked. Reasons add up.
+    /// Why an approval is required. Reasons add up.
     fn reasons(&self) -> Vec<AskReason> {
         let tool = &self.eligible.candidate.tool;
         let says = |source, text: String| AskReason { source, text };
@@ -125,11 +127,11 @@ impl<'a> Need<'a> {
         reasons
     }
 
-    /// All that a person is shown.
+    /// Everything that an approver is shown.
     async fn approval(&self, reasons: Vec<AskReason>, rule: ApprovalRule) -> Result<Approval, Refusal> {
         let Self { pipeline, call, guarded, eligible, .. } = *self;
         let now = pipeline.clock.now();
-        // The person must see what is sent, and nobody a secret.
+        // The approver must see what is sent, and nobody may see a secret.
         let opened = pipeline.open(eligible).await;
         if let Some(Err(refusal)) = &opened {
             return Err(refusal.clone());
@@ -175,11 +177,11 @@ impl<'a> Need<'a> {
         })
     }
 
-    /// How long the call waits: as its tool says, or as it says itself, or its session, or the operator.
+    /// How long the call waits, by its tool, itself, its session or the operator.
     fn wait(&self, rule: &ApprovalRule) -> Duration {
         let ruled = rule.ttl_seconds.map(Duration::from_secs);
         match (ruled, self.call.approval_wait) {
-            // A caller may be in more of a hurry than the rule, and in less of one only where there is none.
+            // A caller may shorten the wait of the rule, and set its own only if the rule has none.
             (Some(ruled), Some(own)) => ruled.min(own),
             (one, other) => one.or(other).or(self.terms.wait).unwrap_or(self.pipeline.settings.approvals.wait),
         }
@@ -191,7 +193,7 @@ impl<'a> Need<'a> {
 }
 
 impl Pipeline {
-    /// Whether calls of this kind do not wait on their connection.
+    /// Whether such calls do not wait on their connection.
     fn detaches(&self, eligible: &EligibleGrant) -> bool {
         let agent = eligible.candidate.agent.as_ref();
         self.settings.detached.when_asked
@@ -200,13 +202,13 @@ impl Pipeline {
     }
 }
 
-/// Whether the runtime that asks has agreed that calls of tools that only it knows need approval.
+/// Whether the calling runtime is configured so that its unknown tools need approval.
 fn asks_as_foreign(call: &Call) -> bool {
     call.asked.as_ref().is_some_and(|asked| asked.standing == ToolStanding::ForeignAsks)
 }
 
-/// What a caller is told of its own call that waits: the arguments as they are. Without the credential's secret, as the
-/// approver sees them, they would tell whether a guess of it was right.
+/// What a caller is told of its own waiting call: the arguments unredacted. The redacted arguments that the approver
+/// sees would reveal whether a guess of the credential's secret was right.
 pub(super) struct CallerView {
     arguments: Option<Value>,
     original: Option<Value>,
@@ -236,12 +238,12 @@ impl CallerView {
     }
 }
 
-/// Who must answer for a call of this tool.
+/// The approvers that a call of this tool needs.
 fn rule(eligible: &EligibleGrant) -> ApprovalRule {
     eligible.candidate.tool.definition.approval_rule.clone().unwrap_or_default()
 }
 
-/// Who must answer as all that guardians ask for says.
+/// The approvers that satisfy all guardians.
 fn asked_rule(asks: &[Ask]) -> Result<ApprovalRule, Refusal> {
     asks.iter().try_fold(ApprovalRule::default(), |rule, ask| {
         let asked = ApprovalRule {
@@ -255,12 +257,11 @@ fn asked_rule(asks: &[Ask]) -> Result<ApprovalRule, Refusal> {
 }
 
 fn nobody_of_both() -> Refusal {
-    let reason =
-        "two rules ask for the approval of different groups, and nobody is of both; one of the rules must change";
+    let reason = "two rules require approval by different groups, and no approver is in both; change one of the rules";
     Refusal::new(Code::ApprovalRequired, reason)
 }
 
-/// Why a guardian asks, with the rule behind it.
+/// The reason of a guardian, with its rule.
 fn reason_text(ask: &Ask) -> String {
     match &ask.policy {
         Some(policy) => format!("{} (policy {}, version {})", ask.reason, policy.id, policy.version),
@@ -268,21 +269,21 @@ fn reason_text(ask: &Ask) -> String {
     }
 }
 
-/// What reaches a directory must not reach a call that only says that it works there.
+/// An approval for a directory must not cover a call that only claims to work there.
 fn require_true_workspace(pipeline: &Pipeline, call: &Call, candidate: &Candidate) -> Result<(), Refusal> {
     let claimed = call.approval_session.as_ref().and_then(|session| session.workspace.as_ref());
     let root = pipeline.settings.machine.root.as_ref();
     match (candidate.action(), claimed) {
         (Action::Workspace, Some(claimed)) if Some(claimed) != root => {
             let root = root.map_or("", Workspace::as_str);
-            let reason = format!("the tools of this machine work in {root}; name that, or no workspace");
+            let reason = format!("the workspace tools work in {root}; name that workspace or none");
             Err(Refusal::new(Code::InvalidField, reason).with("path", "approval_session.workspace"))
         }
         _ => Ok(()),
     }
 }
 
-/// What a call does, in a line.
+/// One line that describes a call.
 fn description(candidate: &Candidate, arguments: &Value) -> String {
     let tool = &candidate.tool;
     let nothing = Map::new();

@@ -1,4 +1,4 @@
-//! When an approver is asked, about what, and what the reply means for the call.
+//! When an approver is asked, about what, and what the decision means for the call.
 
 use serde_json::json;
 use toolgate_model::approval::AskSource;
@@ -7,7 +7,7 @@ use toolgate_model::id::{ApprovalId, StandingApprovalId};
 use super::*;
 use crate::call::testing::{Bench, SECRET, now};
 
-/// The step that a call of a tool comes to, with this reply of the approver.
+/// The step that a call of a tool reaches with this decision of the approver.
 async fn approve(bench: &Bench, tool: &str, parameters: Value, retry_state: &mut RetryState) -> Result<Step, Refusal> {
     let call = Arc::new(bench.call(tool, parameters));
     let guarded = bench.guard(&call).await?;

@@ -1,4 +1,4 @@
-//! Which calls keep the limits of a tool and of a grant.
+//! Which calls satisfy the limits of a tool and of a grant.
 
 use serde_json::json;
 use toolgate_model::constraint::Constraints;
@@ -6,7 +6,7 @@ use toolgate_model::constraint::Constraints;
 use super::*;
 use crate::call::testing::{Bench, credential};
 
-/// What a call with these parameters is refused with, through a grant with these constraints.
+/// The refusal of a call with these parameters, through a grant with these constraints.
 async fn refused(constraints: Value, parameters: Value) -> Option<Code> {
     let bench = Bench::new();
     bench.grant(&credential("crm", 1), |grant| {

@@ -1,4 +1,4 @@
-//! The record of a refusal: written before anything is said, or counted where there are too many.
+//! The record of a refusal: written before the response, or counted if there are too many.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! Detached calls as their callers see them: how far one has come, what came of it, and taking it back.
+//! Detached calls for their callers: progress, outcome and cancellation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,33 +13,31 @@ use super::runs::Runs;
 use super::stored::StoredOutcome;
 use crate::authority::Administration;
 use crate::call::{CallResult, Denial};
-use crate::gate::Ports;
+use crate::gate::{Ports, Shared};
 use crate::identify::Caller;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{DetachedCall, DetachedCalls, DetachedState, Invocations, Page, PageRequest, StoredCall};
 use crate::ports::sealer::Sealer;
 use crate::refusal::{Code, Refusal};
 
-/// How long a caller that cancels a call is kept waiting for its end.
+/// How long a request to cancel waits for the end of the call.
 const CANCEL_WAIT: Duration = Duration::from_secs(5);
 
-/// A detached call, as far as it has come.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DetachedView {
-    /// It has not ended.
     Open(Box<DetachedCall>),
-    /// It has; this is what the caller would have got on its connection.
+    /// The result that the caller would have received on its connection.
     Ended(Box<Result<CallResult, Denial>>),
 }
 
-/// Hears of each state that a call comes to.
+/// Receives each new state of a call.
 pub struct Follower(watch::Receiver<DetachedState>);
 
 impl Follower {
-    /// Returns once the call has come to another state than when this was asked last.
+    /// Returns once the state of the call differs from when this was last called.
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
-            // INVARIANT: the sender stays while there is a receiver.
+            // INVARIANT: the sender lives as long as there is a receiver.
             std::future::pending::<()>().await;
         }
     }
@@ -52,20 +50,27 @@ pub struct DetachedReader {
     sealer: Arc<dyn Sealer>,
     detached_runs: Runs,
     administration: Arc<Administration>,
+    kept_for: Duration,
 }
 
 impl DetachedReader {
-    pub(crate) fn new(ports: &Ports, detached_runs: Runs, administration: Arc<Administration>) -> Self {
+    pub(crate) fn new(ports: &Ports, shared: &Shared, administration: Arc<Administration>) -> Self {
         Self {
             detached_calls: ports.ledger.clone(),
             invocations: ports.ledger.clone(),
             sealer: Arc::clone(&ports.sealer),
-            detached_runs,
+            detached_runs: shared.detached_runs.clone(),
             administration,
+            kept_for: shared.settings.detached.keep,
         }
     }
 
-    /// How far a detached call of the caller's has come, and what came of it.
+    /// How long the outcome of a call is kept at least.
+    pub fn kept_for(&self) -> Duration {
+        self.kept_for
+    }
+
+    /// The progress or the outcome of a detached call of the caller.
     pub async fn detached_call(&self, caller: &Caller, id: InvocationId) -> Result<DetachedView, Refusal> {
         let StoredCall { call, outcome } = self.own_detached(caller, id).await?;
         if call.state != DetachedState::Finished {
@@ -76,7 +81,7 @@ impl DetachedReader {
         Ok(DetachedView::Ended(Box::new(StoredOutcome::read(&material)?.into_result())))
     }
 
-    /// The same, once it has ended or this much time has passed.
+    /// The same, once the call has ended or this much time has passed.
     pub async fn detached_call_within(
         &self,
         caller: &Caller,
@@ -98,12 +103,12 @@ impl DetachedReader {
         }
     }
 
-    /// Follows a call. Who may is decided where its state is read.
+    /// Follows a call. The permission is checked when its state is read.
     pub fn follow_detached(&self, id: InvocationId) -> Follower {
         Follower(self.detached_runs.follow(id, DetachedState::Ready))
     }
 
-    /// The detached calls of the caller, or of everybody for who may read the log; newest first.
+    /// The detached calls of the caller, or of everybody for callers that may read the log; newest first.
     pub async fn detached_calls(
         &self,
         caller: &Caller,
@@ -120,7 +125,7 @@ impl DetachedReader {
         self.detached_calls.detached_calls(caller.tenant(), agent.as_ref(), page).await
     }
 
-    /// Takes a call back that is not admitted yet. One that is goes on, and one that has ended stays as it ended.
+    /// Cancels a call that is not admitted yet. An admitted call continues, and an ended one stays as it is.
     pub async fn cancel_detached(&self, caller: &Caller, id: InvocationId) -> Result<DetachedView, Refusal> {
         self.own_detached(caller, id).await?;
         let mut follower = self.follow_detached(id);
@@ -140,7 +145,7 @@ impl DetachedReader {
         }
     }
 
-    /// Forgets what came of a call before its time is over.
+    /// Deletes the outcome of a call before it expires.
     pub async fn forget_detached(&self, caller: &Caller, id: InvocationId) -> Result<(), Refusal> {
         let StoredCall { call, .. } = self.own_detached(caller, id).await?;
         if self.detached_calls.forget_outcome(caller.tenant(), id).await? {
@@ -150,7 +155,7 @@ impl DetachedReader {
         Err(Refusal::new(Code::VersionConflict, reason).with("invocation_id", id))
     }
 
-    /// A call of the caller's own: made by it, or for it. What came of it is nobody else's.
+    /// A call made by or for the caller. Its outcome is visible to nobody else.
     async fn own_detached(&self, caller: &Caller, id: InvocationId) -> Result<StoredCall, Refusal> {
         let found = self.detached_calls.detached_call(caller.tenant(), id).await?;
         let is_own = |call: &DetachedCall| {
@@ -159,24 +164,24 @@ impl DetachedReader {
         if let Some(found) = found.filter(|found| is_own(&found.call)) {
             return Ok(found);
         }
-        // Whoever may see the record learns that there is nothing more; everybody else that there is nothing.
+        // A caller that may see the record learns that no outcome is stored; others that there is no such call.
         self.administration.invocation(caller, id).await?;
-        let reason = "the result of this call is not kept: the call was not detached, or its time is over";
+        let reason = "the result of this call is not stored: the call was not detached, or its result has expired";
         Err(Refusal::new(Code::ResultGone, reason).with("invocation_id", id))
     }
 
-    /// Why there is nothing to be had of a call that has ended.
+    /// Why an ended call has no outcome.
     async fn without_outcome(&self, call: &DetachedCall) -> Result<Refusal, Refusal> {
         let record = self.invocations.invocation(&call.tenant, call.id).await?;
         if record.is_some_and(|record| record.status == InvocationStatus::Unknown) {
             let cut_off = Refusal::new(Code::OutcomeUnknown, "the gate stopped while the call was in flight");
             return Ok(Denial::unsettled(call.id, &cut_off).refusal);
         }
-        let reason = "the result of this call could not be kept; its record says how it ended";
+        let reason = "the result of this call could not be stored; see its invocation record for the outcome";
         Ok(Refusal::new(Code::ResultGone, reason).with("invocation_id", call.id))
     }
 }
 
 fn hidden() -> Refusal {
-    Refusal::new(Code::PermissionDenied, "only your own detached calls are shown")
+    Refusal::new(Code::PermissionDenied, "you can list only your own detached calls")
 }

@@ -1,4 +1,4 @@
-//! The detached calls that run in this process, and those who follow them.
+//! The detached calls that run in this process, and their followers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,12 +11,12 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use crate::ports::clock::pause;
 use crate::ports::ledger::DetachedState;
 
-/// How many detached calls of one agent run at a time in a process. The others wait for their turn.
+/// The maximum number of detached calls of one agent that run concurrently in a process. Others wait.
 const AT_A_TIME: usize = 8;
-/// After how long a call is tried again that could not be run: the ledger or the key provider was away.
+/// The delay before a call that could not run is retried: the ledger or the key provider was unavailable.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// What runs, and who follows what.
+/// The running calls and their followers.
 #[derive(Clone, Default)]
 pub(crate) struct Runs(Arc<State>);
 
@@ -28,20 +28,18 @@ struct State {
     ready: Notify,
 }
 
-/// A run, until it is dropped.
+/// A running call, until it is dropped.
 pub(super) struct Run {
     state: Arc<State>,
     id: InvocationId,
 }
 
 impl Runs {
-    /// One more runs.
     pub(super) fn begin(&self, id: InvocationId) -> Run {
         locked(&self.0.running).insert(id, ());
         Run { state: Arc::clone(&self.0), id }
     }
 
-    /// Which run.
     pub(super) fn running(&self) -> Vec<InvocationId> {
         locked(&self.0.running).keys().copied().collect()
     }
@@ -65,30 +63,30 @@ impl Runs {
         semaphore.acquire_owned().await.ok()
     }
 
-    /// Has somebody look for calls that are ready.
+    /// Wakes the search for ready calls.
     pub(crate) fn wake(&self) {
         self.0.ready.notify_one();
     }
 
-    /// Ready when there may be calls that are.
+    /// Completes when calls may be ready.
     pub(super) async fn woken(&self) {
         self.0.ready.notified().await;
     }
 
-    /// Follows a call from the state that it is in.
+    /// Follows a call from its present state.
     pub(super) fn follow(&self, id: InvocationId, state: DetachedState) -> watch::Receiver<DetachedState> {
         let mut followed = locked(&self.0.followed);
         followed.entry(id).or_insert_with(|| watch::Sender::new(state)).subscribe()
     }
 
-    /// What is followed here. What nobody follows any more is forgotten.
+    /// The calls that are followed here. Calls without followers are dropped.
     pub(super) fn followed(&self) -> Vec<InvocationId> {
         let mut followed = locked(&self.0.followed);
         followed.retain(|_, sender| sender.receiver_count() > 0);
         followed.keys().copied().collect()
     }
 
-    /// Tells those who follow a call what state it is in.
+    /// Notifies the followers of a call of its state.
     pub(crate) fn note(&self, id: InvocationId, state: DetachedState) {
         self.0.note(id, state);
     }
@@ -107,12 +105,12 @@ impl State {
 }
 
 impl Run {
-    /// It is over, or waits, or is to be tried again after a while, here or elsewhere.
+    /// Ends the run: the call has ended, waits, or is retried after a while, here or elsewhere.
     pub(super) async fn end(self, state: DetachedState) {
         if state == DetachedState::Ready {
             pause(RETRY_AFTER).await;
         }
-        // Whoever is told must find that it does not run any more.
+        // A notified follower must find that the call no longer runs.
         locked(&self.state.running).remove(&self.id);
         self.state.note(self.id, state);
     }

@@ -1,4 +1,4 @@
-//! What is sealed of a detached call: what its caller sent, and what its caller gets.
+//! The sealed parts of a detached call: the caller's request and the outcome.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::request_context::{CallerTrace, RequestId};
 /// The field of the sealed material that holds the JSON.
 pub(super) const FIELD: &str = "json";
 
-/// What the caller sent.
+/// The caller's request.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredRequest {
     tool: String,
@@ -45,7 +45,7 @@ pub(super) struct StoredRequest {
     pub(super) arrived: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
-    /// The caller's span; its flag is what the gate has decided about sampling.
+    /// The caller's span; its flag is the sampling decision of the gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ impl StoredRequest {
         serde_json::from_str(text.expose()).map_err(|_| unreadable())
     }
 
-    /// What is known without what was sealed, for the record of its refusal.
+    /// What is known without the sealed request, for the record of the refusal.
     pub(super) fn lost(call: &DetachedCall) -> Self {
         Self {
             tool: call.tool.clone(),
@@ -112,7 +112,7 @@ impl StoredRequest {
         self.request_id.as_deref().and_then(RequestId::parse)
     }
 
-    /// Trusted, because the flag is the gate's own.
+    /// Trusted, because the gate itself set the flag.
     pub(super) fn caller_trace(&self) -> Option<CallerTrace> {
         let parent = TraceParent::parse(self.traceparent.as_deref()?)?;
         Some(CallerTrace { parent, state: self.tracestate.as_deref().map(Arc::from), is_trusted: true })
@@ -136,13 +136,11 @@ impl StoredRequest {
     }
 }
 
-/// What the caller gets.
+/// The outcome for the caller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum StoredOutcome {
-    /// It was executed.
     Answered(Box<CallResult>),
-    /// It was refused.
     Refused {
         invocation: InvocationId,
         code: String,
@@ -179,7 +177,7 @@ impl StoredOutcome {
         serde_json::from_str(text.expose()).map_err(|_| unreadable())
     }
 
-    /// As the caller would have got it on its connection.
+    /// As the caller would have received it on its connection.
     pub(super) fn into_result(self) -> Result<CallResult, Denial> {
         match self {
             Self::Answered(result) => Ok(*result),

@@ -1,4 +1,4 @@
-//! What becomes of a call by the verdict of the guardians.
+//! What the verdict of the guardians means for a call.
 
 use super::*;
 use crate::call::testing::Bench;

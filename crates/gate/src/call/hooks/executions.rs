@@ -1,6 +1,5 @@
-//! Which tool an execution is of: a runtime names it when it asks about the request, and not again when it asks about the
-//! result. Remembered for a while, and only by the gate that was asked; and only what was let pass, since nothing else
-//! has a result.
+//! The tool of an execution: a runtime names it in the hook request about the call, but not in the one about the
+//! result. Kept for a while in this process only, and only for allowed calls, since no other call has a result.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +10,10 @@ use super::HookQuestion;
 use super::tools::Named;
 use crate::identify::Caller;
 
-/// The most executions that are remembered; then the oldest are forgotten.
+/// The maximum number of executions; beyond it the oldest are dropped.
 const MOST: usize = 20_000;
 
-/// Whose execution it is: an id means something only to the runtime that chose it, in the conversation that it is of.
+/// The owner of an execution: an id has a meaning only for the runtime that chose it, within its conversation.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     tenant: TenantId,
@@ -24,12 +23,11 @@ struct Key {
     execution: String,
 }
 
-/// What an execution was begun with.
 #[derive(Clone)]
 pub(super) enum Begun {
     /// A call of this tool.
     One(Named),
-    /// Calls of several tools: its id alone says nothing about a result.
+    /// Calls of several tools: the id does not identify the tool of a result.
     Several,
 }
 
@@ -44,7 +42,6 @@ struct Known {
 }
 
 impl Executions {
-    /// Remembers the tool of an execution.
     pub(super) fn remember(&self, caller: &Caller, question: &HookQuestion, named: Named) {
         let Some(key) = key(caller, question) else { return };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +60,6 @@ impl Executions {
         }
     }
 
-    /// What the execution of a question was begun with.
     pub(super) fn find(&self, caller: &Caller, question: &HookQuestion) -> Option<Begun> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).begun.get(&key(caller, question)?).cloned()
     }

@@ -1,5 +1,4 @@
-//! A question on the path of calls: as far as an approver's decision and the record, and carried out by the runtime that
-//! asks.
+//! A hook request in the call pipeline: up to the approval and the record. The calling runtime executes the tool.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use crate::identify::Caller;
 use crate::ports::ledger::AskedApproval;
 use crate::refusal::{Code, Refusal};
 
-/// The call that a question stands for, as it enters the pipeline.
+/// The call for a hook request, as it enters the pipeline.
 pub(super) struct HookRun {
     pub(super) named: Named,
     pub(super) parameters: Map<String, Value>,
@@ -40,7 +39,7 @@ impl Hooks {
         }
     }
 
-    /// Runs a question through the pipeline.
+    /// Runs a hook request through the pipeline.
     pub(super) async fn run_question(
         &self,
         caller: Caller,
@@ -50,7 +49,7 @@ impl Hooks {
         if question.terms.ask == AskForm::Hold {
             return Ok(self.run_to_completion(caller, question, hook_run, CallOptions::default()).await?.0);
         }
-        // The runtime is told at once that an approver is asked, and nothing waits for it.
+        // The runtime is told at once that an approval is pending, and nothing waits for it.
         let key = parked::key(&caller, question);
         let mut answered = None;
         if let Some(approval) = self.parked.find(&key) {
@@ -72,7 +71,7 @@ impl Hooks {
         Ok(response)
     }
 
-    /// The call that stands for a question, and what it brings along.
+    /// The call for a hook request, with its options.
     fn call_for_question(
         &self,
         question: &HookQuestion,
@@ -94,13 +93,13 @@ impl Hooks {
         };
         let (name, tool) = match tool {
             Some(tool) if !standing.is_governed() => (tool.qualified_name().to_owned(), Some(tool)),
-            // A tool that the gate knows is found again on the path, with the grants that open it.
+            // A tool that the gate knows is resolved again in the pipeline, with its grants.
             _ => (event.tool.as_deref().unwrap_or_default().to_owned(), None),
         };
         (self.request(question, name, parameters), CallOptions { tool, asked: Some(Arc::new(asked)), ..options })
     }
 
-    /// What came of the question, and the approval that was asked for.
+    /// The outcome of the hook request, and the approval that was requested.
     async fn run_to_completion(
         &self,
         caller: Caller,
@@ -115,7 +114,7 @@ impl Hooks {
         let mut running = Box::pin(self.pipeline.invoke_with(caller, request, options));
         let (mut asked, mut modified) = (None, None);
         let mut note_progress = |step| match step {
-            // Nothing else of it is kept while the call waits.
+            // Nothing else is kept while the call waits.
             Progress::Asked(approval) => asked = Some((approval.id, approval.expires_at)),
             Progress::Modified(change) => modified = Some(*change),
             Progress::Covered(_) | Progress::Admitted(_) | Progress::Upstream(_) => {}
@@ -134,7 +133,7 @@ impl Hooks {
         let response = match outcome {
             Ok(response) => {
                 let passed = match (&response.outcome.error, modified) {
-                    // Whatever ended in an error here must not be done elsewhere.
+                    // A call that ended in an error here must not be executed elsewhere.
                     (Some(error), _) => HookResponse::failed(error),
                     (None, Some(Modified { parameters, reason, policy })) => {
                         HookResponse::changed(changed(&question.event.content, parameters)?, reason, policy)
@@ -147,21 +146,21 @@ impl Hooks {
                 let denied = HookResponse::denied(&refusal);
                 HookResponse { invocation: Some(invocation), approval: approval.or(denied.approval), ..denied }
             }
-            // No record, no answer.
+            // No record, no response.
             Err(Denial { invocation: None, refusal, .. }) => return Err(refusal),
         };
         Ok((response, asked))
     }
 }
 
-/// The content that the changed parameters stand for.
+/// The content for the modified parameters.
 fn changed(content: &Content<'_>, parameters: Value) -> Result<Content<'static>, Refusal> {
     let json = match (content, parameters) {
         (Content::Arguments(_), parameters) => Some(parameters),
         (_, Value::Object(mut members)) => members.remove("content"),
         _ => None,
     };
-    let lost = || Refusal::new(Code::Internal, "what guardians made of the question cannot be told");
+    let lost = || Refusal::new(Code::Internal, "the modified content does not fit the hook request");
     json.and_then(|json| content.with_json(json)).ok_or_else(lost)
 }
 

@@ -1,19 +1,18 @@
-//! The normal form of a tool's name. A runtime may take ` pay.pay`, `PAY.pay` or a name in wide letters for `pay.pay`, so
-//! whether the gate governs a name is decided on this form; names of services and tools are plain ASCII.
+//! The normal form of tool names. A runtime may treat ` pay.pay`, `PAY.pay` or a name in full-width letters as
+//! `pay.pay`, so the gate decides on this form whether it governs a name; names of services and tools are plain ASCII.
 
 use toolgate_model::credential::ServiceName;
 use unicode_normalization::UnicodeNormalization;
 
-/// What may stand before a service in the id of a tool.
+/// Prefixes of a service in the id of a tool.
 const SOURCES: [&str; 3] = ["connector:", "mcp:", "x-host-"];
-/// What stands before the name of a tool of the protocol's own.
+/// The prefix of the protocol's own tools.
 const CORE: &str = "openwop:";
 
-/// A name, in normal form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NormalName {
     whole: String,
-    /// The same as `service.tool`, where it was written as an id.
+    /// As `service.tool`, if it was written as an id.
     qualified: String,
 }
 
@@ -22,7 +21,7 @@ impl NormalName {
         let seen = named.nfkc().filter(|letter| !letter.is_whitespace() && !letter.is_control() && !is_unseen(*letter));
         let whole: String = seen.flat_map(char::to_lowercase).collect();
         let source = SOURCES.iter().find_map(|source| whole.strip_prefix(source));
-        // In an id, `~` stands for the separator where that is part of the service's name.
+        // In an id, `~` replaces a separator that is part of the service's name.
         let qualified = match source {
             Some(rest) if whole.starts_with("x-host-") => rest.replacen(':', ".", 1).replace('~', ":"),
             Some(rest) => rest.replace('~', "."),
@@ -36,17 +35,16 @@ impl NormalName {
         &self.qualified
     }
 
-    /// Whether it has the form of a tool of the protocol's own.
+    /// Whether it has the form of one of the protocol's own tools.
     pub(super) fn is_core(&self) -> bool {
         self.whole.starts_with(CORE)
     }
 
-    /// Whether it is just this name.
     pub(super) fn is(&self, name: &str) -> bool {
         self.whole.eq_ignore_ascii_case(name) || self.qualified.eq_ignore_ascii_case(name)
     }
 
-    /// What stands behind a service of this name and its dot; nothing where it is only the service that is named.
+    /// The part after this service and its dot; empty if only the service is named.
     pub(super) fn after(&self, service: &ServiceName) -> Option<&str> {
         let service = service.as_str();
         let (start, rest) = self.qualified.split_at_checked(service.len())?;
@@ -58,7 +56,7 @@ impl NormalName {
     }
 }
 
-/// Characters that change nothing of what is seen.
+/// Characters that are invisible.
 fn is_unseen(letter: char) -> bool {
     matches!(letter,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

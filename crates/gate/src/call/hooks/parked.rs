@@ -1,5 +1,5 @@
-//! Questions that were denied with an approval to wait for. The same question again gets the same approval, and what came
-//! of it once. Nothing waits for the approval meanwhile: whoever asks again brings the content along.
+//! Hook requests that were denied with a pending approval. The same request again gets the same approval, and its
+//! decision once. Nothing waits in the meantime: a repeated request contains the content again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,16 +15,16 @@ use toolgate_model::time::Timestamp;
 use super::HookQuestion;
 use crate::identify::Caller;
 
-/// How long after its end an approval is good for whoever asks again.
+/// How long after its end the decision of an approval can be used by a repeated request.
 const KEPT: Duration = Duration::from_secs(600);
-/// The most questions that are kept; more are not remembered, and ask an approver again.
+/// The maximum number of parked requests; further ones are not kept, and a repeated request asks an approver again.
 const MOST: usize = 10_000;
 
-/// The approvals of questions that were denied for now, each until it can be of no more use.
+/// The approvals of requests that were denied for now, each until it can no longer be used.
 #[derive(Default)]
 pub(crate) struct Parked(Mutex<HashMap<Hash, (ApprovalId, Timestamp)>>);
 
-/// What makes two questions the same.
+/// The digest by which two hook requests are the same.
 pub(super) fn key(caller: &Caller, question: &HookQuestion) -> Hash {
     let event = &question.event;
     let same = json!({
@@ -34,23 +34,23 @@ pub(super) fn key(caller: &Caller, question: &HookQuestion) -> Hash {
     sha256(&to_canonical(&same))
 }
 
-/// Whether what came of an approval is still told.
+/// Whether the decision of an approval can still be used.
 pub(super) fn is_fresh(approval: &Approval, now: Timestamp) -> bool {
     approval.resolved_at.is_some_and(|resolved| resolved.plus(KEPT) > now)
 }
 
 impl Parked {
-    /// The approval that this question waits for.
+    /// The approval that this request waits for.
     pub(super) fn find(&self, key: &Hash) -> Option<ApprovalId> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).map(|(approval, _)| *approval)
     }
 
-    /// The same, for the one that asks first; it is forgotten with this.
+    /// The same, removed so that only the first repeated request gets it.
     pub(super) fn take(&self, key: &Hash) -> Option<ApprovalId> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key).map(|(approval, _)| approval)
     }
 
-    /// An approver is asked, until then at the latest.
+    /// Parks a request with its approval, at most until the approval expires.
     pub(super) fn wait(&self, key: Hash, approval: ApprovalId, expires_at: Timestamp, now: Timestamp) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST {

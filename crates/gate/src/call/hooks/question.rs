@@ -1,4 +1,4 @@
-//! What a runtime asks, what is agreed with it, and what it is told.
+//! Hook requests of a runtime, its settings, and the response.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,72 +10,67 @@ use toolgate_model::principal::PrincipalId;
 use crate::call::CallError;
 use crate::refusal::Refusal;
 
-/// What a runtime asks.
+/// A hook request.
 #[derive(Debug, Clone)]
 pub struct HookQuestion {
     /// The agent that it is about.
     pub agent: PrincipalId,
-    /// What is about to happen.
     pub event: HookEvent<'static>,
-    /// In whose words it was asked.
     pub dialect: Dialect,
-    /// The id of the question.
+    /// The id of the hook request.
     pub request: Option<String>,
-    /// What is agreed with whoever asks.
+    /// The settings of the calling runtime.
     pub terms: HookTerms,
-    /// From where it comes.
     pub address: IpAddr,
 }
 
-/// What is agreed with a runtime that asks.
+/// The settings of a calling runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookTerms {
-    /// What becomes of a question that a person must answer.
+    /// How requests that need an approval are handled.
     pub ask: AskForm,
-    /// What becomes of calls of tools that the gate does not know.
+    /// How calls of tools that the gate does not know are handled.
     pub unknown_tools: UnknownTools,
-    /// How long a person has to answer.
+    /// How long an approver has to decide.
     pub wait: Option<Duration>,
 }
 
-/// What becomes of a question that a person must answer.
+/// How a request that needs an approval is handled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AskForm {
-    /// It is answered when the person has.
+    /// The response waits for the decision.
     #[default]
     Hold,
-    /// It is denied at once, with the approval to wait for; once that is given, the same question is allowed once.
+    /// It is denied at once, with the pending approval; once that is granted, the same request is allowed once.
     Deny,
 }
 
-/// What becomes of tools that the gate does not know.
+/// How tools that the gate does not know are handled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UnknownTools {
-    /// They are judged by guardians and policies, without grants, and an approver must agree to every call.
+    /// Guardians and policies decide, without grants, and every call needs an approval.
     #[default]
     Ask,
-    /// They are judged by guardians and policies, without grants.
+    /// Guardians and policies decide, without grants.
     Judge,
-    /// They are denied.
     Deny,
 }
 
-/// What the runtime is told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookResponse {
     /// Allow, modify or deny.
     pub kind: VerdictKind,
-    /// Why, in a sentence.
+    /// One sentence.
     pub reason: String,
-    /// Why, in a word; `None` where nothing is in the way.
+    /// `None` if the request is allowed.
     pub code: Option<String>,
-    /// The rule behind it.
+    /// The rule that determined it.
     pub policy: Option<PolicyRef>,
-    /// What is to be used instead.
+    /// The content to use instead.
     pub content: Option<Content<'static>>,
-    /// The approval that it waits for, or rests on.
+    /// The approval that it waits for or is based on.
     pub approval: Option<ApprovalId>,
-    /// The record of it, where it is about a tool.
+    /// The record, if it is about a tool.
     pub invocation: Option<InvocationId>,
 }
 

@@ -1,4 +1,4 @@
-//! What the gate itself says at a hook, for the record: every question of another runtime has a decision there.
+//! Decision records of the gate itself: every hook request of another runtime has a recorded decision.
 
 use serde_json::Value;
 use toolgate_model::arguments::arguments_hash;
@@ -9,10 +9,10 @@ use super::HookQuestion;
 use crate::call::AskedHook;
 use crate::refusal::{Code, Refusal};
 
-/// Under which name the gate itself says no in the record.
+/// The name of the gate in decision records.
 const GATE: &str = "gate";
 
-/// The decision on a question that guardians were not asked about.
+/// The decision on a hook request that guardians were not consulted about.
 pub(super) fn decision_on(question: &HookQuestion, refusal: Option<&Refusal>) -> HookDecision {
     let event = &question.event;
     let decision = HookDecision {
@@ -37,8 +37,7 @@ pub(super) fn decision_on(question: &HookQuestion, refusal: Option<&Refusal>) ->
 }
 
 impl AskedHook {
-    /// The decision on a question that was refused, with what guardians had said until then. These are its parameters
-    /// without any secret.
+    /// The decision on a refused hook request, with the guardians' decisions so far. The parameters are redacted.
     pub(in crate::call) fn refused(
         &self,
         said: Option<Box<HookDecision>>,
@@ -71,14 +70,14 @@ impl AskedHook {
     }
 }
 
-/// The same, with the no of the gate where guardians had not said one.
+/// The same, with the denial of the gate if no guardian had denied it.
 fn refused(decision: HookDecision, refusal: &Refusal) -> HookDecision {
     if decision.effective == VerdictKind::Deny {
         return decision;
     }
     let approval = refusal.details().find(|(name, _)| *name == "approval_id");
     let approval = approval.and_then(|(_, id)| ApprovalId::parse(id.as_str()?).ok());
-    // A runtime that does not wait is told no for now, and which approval to wait for.
+    // A runtime that does not wait gets a denial for now, with the pending approval.
     let waits = refusal.code() == Code::ApprovalRequired && approval.is_some();
     let effective = if waits { VerdictKind::Ask } else { VerdictKind::Deny };
     let mut guardians = decision.guardians;

@@ -1,6 +1,6 @@
-//! Which tool a question is about: one that the gate governs, or one that only the runtime knows. The gate governs what
-//! its catalog knows by any route: a registered service, a credential, a tool of its own; by its name, its id, or the
-//! name without its service, which a call may use as well.
+//! The tool of a hook request: one that the gate governs, or one that only the runtime knows. The gate governs
+//! everything in its catalog, whether defined by a registered service, by a credential or built in; by its name, its
+//! id, or its name without the service, which a call may also use.
 
 use std::sync::Arc;
 
@@ -23,31 +23,29 @@ use crate::identify::Caller;
 use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal};
 
-/// What stands for a tool whose name has no service.
+/// The service name for tools whose name has none.
 const NO_SERVICE: &str = "agent";
-/// What stands for a tool that is not named.
+/// The name for tools that are not named.
 const UNKNOWN: &str = "unknown";
 
-/// A tool that a question names.
+/// The tool that a hook request names.
 #[derive(Clone)]
 pub(super) struct Named {
-    /// `None` for one that the gate governs and that is not there, or not for this agent: the path refuses it.
+    /// `None` for a tool that the gate governs and that does not exist, or not for this agent: the pipeline refuses it.
     pub(super) tool: Option<Arc<Tool>>,
     pub(super) standing: ToolStanding,
 }
 
-/// What the catalog knows of a name.
+/// What the catalog knows about a name.
 enum Known {
-    /// A tool.
     Tool(Arc<Tool>),
-    /// The service, which has no such tool; or several tools.
+    /// A service without such a tool, or several tools.
     Name,
-    /// Nothing.
     Nothing,
 }
 
 impl Hooks {
-    /// The tool of a question about a call.
+    /// The tool of a hook request about a call.
     pub(super) async fn asked_tool(
         &self,
         caller: &Caller,
@@ -61,7 +59,7 @@ impl Hooks {
                 UnknownTools::Ask => ToolStanding::ForeignAsks,
                 UnknownTools::Judge => ToolStanding::Foreign,
                 UnknownTools::Deny => {
-                    let reason = format!("`{named}` is no tool that this gate knows");
+                    let reason = format!("this gate has no tool `{named}`");
                     return Err(Refusal::new(Code::ToolNotFound, reason));
                 }
             },
@@ -69,8 +67,8 @@ impl Hooks {
         Ok(Named { tool: Some(Arc::new(unknown_tool(named, Category::Mcp)?)), standing })
     }
 
-    /// The tool that has answered: the one that the execution was begun with, which must be the one that is named; else
-    /// the one that is named, or one that nobody knows.
+    /// The tool of a result: the one that the execution was started with, which must match the named one; else the
+    /// named one, or an unknown one.
     pub(super) async fn result_tool(&self, caller: &Caller, question: &HookQuestion) -> Result<Named, Refusal> {
         let begun = self.executions.find(caller, question);
         let foreign = |named: &str| -> Result<Named, Refusal> {
@@ -87,20 +85,20 @@ impl Hooks {
         let answered = match self.known_to(caller, question, named).await? {
             Known::Tool(tool) => Named { tool: Some(tool), standing: ToolStanding::Governed },
             Known::Name => {
-                let reason = format!("`{named}` is a name of this gate, and not that of one tool");
+                let reason = format!("`{named}` is a name on this gate, but not that of a single tool");
                 return Err(Refusal::new(Code::ToolNotFound, reason));
             }
             Known::Nothing => foreign(named)?,
         };
         match begun {
             Some(Begun::One(begun)) if !begun.is_same(&answered) => {
-                Err(contradiction("the call with this `executionId` was one of another tool"))
+                Err(contradiction("the call with this `executionId` used another tool"))
             }
             _ => Ok(answered),
         }
     }
 
-    /// What is known of a name: by the grants of the agent, else by anything in the catalog.
+    /// What is known about a name: by the grants of the agent, else by anything in the catalog.
     async fn known_to(&self, caller: &Caller, question: &HookQuestion, named: &str) -> Result<Known, Refusal> {
         let (call, _) = self.pipeline.begin(caller.clone(), self.request(question, named.to_owned(), Map::new()))?;
         let refusal = match self.pipeline.resolve(&call, Freshness::Newest).await {
@@ -110,14 +108,14 @@ impl Hooks {
         match (refusal.code(), self.known(caller.tenant(), named, true).await?) {
             (Code::LedgerUnavailable | Code::Internal, _) => Err(refusal),
             (Code::ToolNotFound, known) => Ok(known),
-            // Whatever else is in the way, the name is known.
+            // Whatever other obstacle there is, the name is known.
             (_, Known::Nothing) => Ok(Known::Name),
             (_, known) => Ok(known),
         }
     }
 
-    /// Whether a name, however it is spelled, is one of this gate's: of its own tools, of a registered service, or of a
-    /// credential. A name without a service counts where `bare` says so.
+    /// Whether a name, in any spelling, belongs to this gate: to a built-in tool, a registered service or a credential.
+    /// A name without a service counts only with `bare`.
     pub(in crate::call) async fn governs(&self, tenant: &TenantId, named: &str, bare: bool) -> Result<bool, Refusal> {
         Ok(!matches!(self.known(tenant, named, bare).await?, Known::Nothing))
     }
@@ -179,7 +177,6 @@ impl Hooks {
 }
 
 impl Named {
-    /// Whether both are the same tool.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let of = |named: &Self| named.tool.as_ref().map(|tool| (tool.service.clone(), tool.name.clone()));
         self.standing.is_governed() == other.standing.is_governed() && of(self) == of(other)
@@ -187,11 +184,11 @@ impl Named {
 }
 
 fn contradiction(reason: &str) -> Refusal {
-    Refusal::new(Code::InvalidField, format!("the result cannot be judged: {reason}")).with("path", "executionId")
+    Refusal::new(Code::InvalidField, format!("the result cannot be evaluated: {reason}")).with("path", "executionId")
 }
 
-/// A tool that only the runtime knows. What cannot stand in a name is written as `@` and its bytes, so that no two names
-/// become one.
+/// A tool that only the runtime knows. Characters that are not allowed in names are written as `@` and their bytes, so
+/// that different names stay different.
 pub(super) fn unknown_tool(named: &str, category: Category) -> Result<Tool, Refusal> {
     let mut name = String::with_capacity(named.len());
     for letter in named.chars() {

@@ -1,4 +1,4 @@
-//! What telemetry is told of calls.
+//! What telemetry receives about calls.
 
 use serde_json::{Value, json};
 use toolgate_model::trace_context::TraceParent;

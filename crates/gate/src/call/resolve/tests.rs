@@ -1,4 +1,4 @@
-//! Which tool a name is, for an agent with certain grants.
+//! Which tool a name resolves to, for an agent with certain grants.
 
 use serde_json::{Map, json};
 use toolgate_model::principal::PrincipalId;
@@ -65,7 +65,7 @@ async fn a_grant_of_another_agent_is_not_found() {
         let resolved = bench.pipeline.resolve(&bench.begin(request), Freshness::Newest).await;
         resolved.map(|resolved| resolved.first().and_then(|found| found.grant()))
     };
-    // The ledger lists only what the agent holds; here both are listed, so that the check itself is seen.
+    // The ledger lists only the agent's grants; here both are listed, to test the check itself.
     bench.memory.held_grants.lock().unwrap().rotate_left(1);
     assert_eq!(resolve(own).await.ok(), Some(Some(own)));
     let unlisted = bench.memory.held_grants.lock().unwrap().pop().unwrap();

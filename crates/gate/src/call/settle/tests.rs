@@ -1,4 +1,4 @@
-//! What is on record before a result leaves.
+//! What is recorded before a result is returned.
 
 use std::sync::atomic::Ordering;
 

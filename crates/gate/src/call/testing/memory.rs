@@ -35,18 +35,18 @@ macro_rules! port {
     };
 }
 
-/// Grants and services to call with, and what became of calls.
+/// Grants and services to call with, and the recorded calls.
 #[derive(Default)]
 pub(in crate::call) struct Memory {
     pub(in crate::call) held_grants: Mutex<Vec<Arc<HeldGrant>>>,
     services: Mutex<Vec<RegisteredService>>,
-    /// What the next admissions come to; without any a call is admitted.
+    /// The outcomes of the next admissions; without any, a call is admitted.
     pub(in crate::call) admissions: Mutex<VecDeque<Admission>>,
     pub(in crate::call) admitted: Mutex<Vec<Arc<Admit>>>,
     pub(in crate::call) settled: Mutex<Vec<Arc<Settle>>>,
     pub(in crate::call) denied: Mutex<Vec<RecordDenial>>,
     pub(in crate::call) counted: Mutex<Vec<DenialCount>>,
-    /// Whether nothing can be written.
+    /// Whether writes fail.
     pub(in crate::call) down: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! Ports besides the ledger: each does what a test tells it.
+//! Ports besides the ledger, each with a scripted behaviour.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ use crate::ports::telemetry::{FinishedAs, FinishedCall, Telemetry, TracedCall};
 use crate::refusal::{Code, Refusal, Stage};
 use crate::request_context::RequestId;
 
-/// What every credential opens to.
+/// The material of every credential.
 pub(in crate::call) const SECRET: &str = "the secret of the credential";
 
 pub(super) struct FixedSealer;
@@ -75,7 +75,7 @@ impl Source for FixedSource {
     }
 }
 
-/// Keeps what it is told of finished calls.
+/// Keeps the reports of finished calls.
 #[derive(Default)]
 pub(in crate::call) struct KeptTelemetry(pub(in crate::call) Mutex<Vec<Kept>>);
 
@@ -111,7 +111,7 @@ impl Telemetry for KeptTelemetry {
 #[derive(Default)]
 pub(in crate::call) struct FixedGuardian {
     pub(in crate::call) verdict: Mutex<Option<Verdict>>,
-    /// The policies by which nobody has a say.
+    /// The basis to return for calls that no rule or guardian applies to.
     pub(in crate::call) unconcerned: Mutex<Option<PolicyBasis>>,
     /// How often it was asked for a verdict.
     pub(in crate::call) asked: AtomicUsize,
@@ -141,7 +141,7 @@ impl Guardian for FixedGuardian {
     }
 }
 
-/// Gives the same reply to everything that it is asked, and keeps that; without a reply it refuses.
+/// Gives the same reply to every request, and keeps the requests; without a reply it refuses.
 #[derive(Default)]
 pub(in crate::call) struct FixedApprover {
     pub(in crate::call) reply: Mutex<Option<ApprovalOutcome>>,

@@ -9,10 +9,9 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use super::Mandate;
 use crate::refusal::Refusal;
 
-/// The approval settings of sessions.
 #[async_trait]
 pub trait ApprovalSessions: Send + Sync {
-    /// Returns the defaults where nothing was set.
+    /// Returns the defaults if nothing was set.
     async fn session_terms(
         &self,
         tenant: &TenantId,
@@ -22,28 +21,24 @@ pub trait ApprovalSessions: Send + Sync {
     async fn set_session_terms(&self, command: SetSessionTerms) -> Result<(), Refusal>;
 }
 
-/// What holds for the calls of a session.
+/// The approval settings of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionTerms {
-    /// Which calls pass without asking; `None` is as the gate says.
+    /// `None` is the default of the gate.
     pub mode: Option<Mode>,
-    /// How long its calls wait; `None` is as the gate says.
+    /// How long its calls wait; `None` is the default of the gate.
     pub wait: Option<Duration>,
-    /// Whether somebody must be there; `None` is as the gate says.
+    /// Whether an approver must be connected; `None` is the default of the gate.
     pub attendance: Option<Attendance>,
 }
 
-/// Sets what holds for the calls of a session.
 #[derive(Debug, Clone)]
 pub struct SetSessionTerms {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Whose session.
+    /// The owner of the session.
     pub owner: PrincipalId,
-    /// Which.
     pub name: SessionName,
-    /// What holds.
     pub terms: SessionTerms,
-    /// The modes before and after, as they are in effect, where they differ.
+    /// The effective modes before and after, if they differ.
     pub mode_change: Option<(Mode, Mode)>,
 }

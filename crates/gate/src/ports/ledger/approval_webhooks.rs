@@ -1,4 +1,4 @@
-//! How far the events of approvals were sent to webhooks, and by which process.
+//! The progress of webhook deliveries, and the process that delivers them.
 
 use async_trait::async_trait;
 use toolgate_model::id::ProcessId;
@@ -7,7 +7,6 @@ use toolgate_model::time::Timestamp;
 
 use crate::refusal::Refusal;
 
-/// How far the events of approvals were sent to webhooks, and by which process.
 #[async_trait]
 pub trait ApprovalWebhooks: Send + Sync {
     /// Starts at the end of every log, unless webhooks were started before.
@@ -21,41 +20,35 @@ pub trait ApprovalWebhooks: Send + Sync {
     async fn advance_webhook(&self, command: AdvanceWebhook) -> Result<bool, Refusal>;
 }
 
-/// How far the outside was told of a tenant's log, where the log goes on behind that.
+/// A tenant whose log has events that were not delivered yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookBacklog {
-    /// Whose log.
     pub tenant: TenantId,
-    /// How many of its events are dealt with.
+    /// The number of its events that are done.
     pub position: u64,
-    /// How many it has.
+    /// The size of its log.
     pub size: u64,
-    /// Which process tells it just now, and until when.
+    /// The process that holds the lease, and until when.
     pub lease: Option<(ProcessId, Timestamp)>,
 }
 
-/// Takes over to tell the outside of a tenant's approvals, or goes on with it: one process at a time.
+/// Takes or renews the lease for the webhook deliveries of a tenant: one process at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseWebhook {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which process.
     pub process: ProcessId,
-    /// Now.
     pub now: Timestamp,
-    /// Until when nobody else does.
+    /// The end of the lease.
     pub until: Timestamp,
 }
 
-/// Notes how far the outside was told, by the process that holds the lease.
+/// Stores the progress of deliveries, by the process that holds the lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdvanceWebhook {
-    /// Whose.
     pub tenant: TenantId,
-    /// Which process.
     pub process: ProcessId,
-    /// How many events are dealt with now; never fewer than before.
+    /// The number of events that are done; never decreases.
     pub position: u64,
-    /// Until when it holds the lease; `None` gives it back.
+    /// The end of the lease; `None` releases it.
     pub until: Option<Timestamp>,
 }

@@ -13,9 +13,9 @@ use crate::refusal::Refusal;
 /// Approvals, and the processes in which calls wait for them.
 #[async_trait]
 pub trait Approvals: Send + Sync {
-    /// Stores a pending approval. Refused where too many are pending already.
+    /// Stores a pending approval. Refused if too many are already pending.
     async fn request_approval(&self, command: RequestApproval) -> Result<(), Refusal>;
-    /// Counts a vote; returns the approval after it.
+    /// Records a vote and returns the approval after it.
     async fn decide_approval(&self, command: DecideApproval) -> Result<Approval, Refusal>;
     /// Ends an approval if it is pending; returns it after that.
     async fn end_approval(&self, command: EndApproval) -> Result<Approval, Refusal>;
@@ -31,8 +31,8 @@ pub trait Approvals: Send + Sync {
     async fn collect_approvals(&self, process: ProcessId) -> Result<Vec<Approval>, Refusal>;
     /// Whether other processes may end approvals that this one waits for.
     fn shares_approvals(&self) -> bool;
-    /// Ends approvals that have expired or whose process has died, and deletes the arguments of those that ended long
-    /// ago. Returns how many ended.
+    /// Ends approvals that have expired or whose process has stopped, and deletes the arguments of those that ended
+    /// long ago. Returns how many ended.
     async fn reap_approvals(&self, process: ProcessId, now: Timestamp) -> Result<u64, Refusal>;
     /// Stores the heartbeat of a process.
     async fn heartbeat(&self, command: Heartbeat) -> Result<(), Refusal>;
@@ -40,103 +40,87 @@ pub trait Approvals: Send + Sync {
     async fn is_attended(&self, tenant: &TenantId, now: Timestamp) -> Result<bool, Refusal>;
 }
 
-/// Writes down that a person is asked. From then on it can be answered.
+/// Stores a pending approval. From then on it can be decided.
 #[derive(Debug, Clone)]
 pub struct RequestApproval {
-    /// Who and when.
     pub audit: AuditContext,
-    /// What is asked, as pending.
     pub approval: Approval,
-    /// The process in which the call waits.
     pub process: ProcessId,
-    /// The grants that the call may go through, in the order of preference; none for a tool that needs none. Calls that
-    /// wait count against the rate of a grant, and one of these must have room for this one too.
+    /// The grants that the call may use, in order of preference; empty for a tool that needs none. Waiting calls count
+    /// against the rate of a grant, and one of these grants must have capacity for this call too.
     pub grants: Vec<GrantRates>,
-    /// How many approvals of one agent may be open at a time.
+    /// The maximum number of open approvals per agent.
     pub most_of_agent: u32,
-    /// Where the call is detached: it waits from then on.
+    /// Set if the call is detached: it waits from then on.
     pub parks: Option<ParkCall>,
 }
 
-/// A grant with how often it, and each that it was delegated from, may be used in an hour.
+/// A grant with its hourly limit and those of all grants that it was delegated from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantRates {
-    /// The grant itself.
     pub grant: GrantId,
     /// The whole lineage.
     pub lineage: Vec<(GrantId, Option<u64>)>,
 }
 
-/// Counts somebody's word: compare-and-set, the first end wins.
+/// Records a vote: compare-and-set, the first end wins.
 #[derive(Debug, Clone)]
 pub struct DecideApproval {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Which.
     pub id: ApprovalId,
-    /// What is said.
     pub vote: Vote,
-    /// What covers later calls if this word approves it; its `id` and all but what depends on the approval is made
-    /// beforehand.
+    /// The standing approval to create if this vote approves; complete except for what depends on the approval.
     pub standing: Option<StandingApproval>,
-    /// Why no standing approval was given, where one was requested.
+    /// Why no standing approval was created although one was requested.
     pub notice: Option<String>,
-    /// The caller's name for this word: the same one again gets the same answer.
+    /// A repeated request with the same key gets the same result.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// SHA-256 of what was sent with that name.
+    /// SHA-256 of the request with that key.
     pub request_digest: String,
 }
 
-/// Ends an approval without an answer, if it still waits.
+/// Ends an approval without a decision, if it is still pending.
 #[derive(Debug, Clone)]
 pub struct EndApproval {
-    /// Who and when.
     pub audit: AuditContext,
-    /// Which.
     pub id: ApprovalId,
-    /// How: timed out, cancelled or orphaned.
+    /// Timed out, cancelled or orphaned.
     pub status: ApprovalStatus,
-    /// Why.
     pub reason: String,
 }
 
-/// Which approvals to list, newest first. What is absent does not filter.
+/// Filters approvals. An absent member does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApprovalFilter {
-    /// By how they stand.
     pub status: Option<ApprovalStatus>,
-    /// By agent.
     pub agent: Option<PrincipalId>,
-    /// By tool, with its service.
+    /// With its service.
     pub tool: Option<String>,
-    /// By the call that waits.
+    /// The waiting call.
     pub invocation: Option<InvocationId>,
 }
 
-/// Shows that a process lives, and for whom it has somebody who can answer.
+/// Shows that a process is alive, and which tenants have an approver connected to it.
 #[derive(Debug, Clone)]
 pub struct Heartbeat {
-    /// Which process.
     pub process: ProcessId,
-    /// When.
     pub time: Timestamp,
-    /// The tenants that have an approver connected to it.
     pub attended: Vec<TenantId>,
 }
 
-/// What an admission takes of the approvals that it rests on.
+/// The approvals that an admission is based on and consumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Consent {
-    /// The answer to this very call.
+    /// The decision on this very call.
     pub approval: Option<ApprovalId>,
     /// The standing approvals that cover it, all of them needed.
     pub standing: Vec<StandingApprovalId>,
-    /// What was answered, where the tool is a question.
+    /// The answer, if the tool is a question.
     pub answer: Option<String>,
 }
 
 impl Consent {
-    /// Whether nothing was needed.
+    /// Whether no approval was needed.
     pub fn is_empty(&self) -> bool {
         self.approval.is_none() && self.standing.is_empty()
     }

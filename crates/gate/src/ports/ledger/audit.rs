@@ -1,4 +1,4 @@
-//! The audit log: integration, reading, and comparison with the heads that are known.
+//! The audit log: integration, reading, and comparison with known heads.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,48 +32,42 @@ pub trait AuditLog: Send + Sync {
     async fn log_head(&self, tenant: &TenantId) -> Result<Option<LogHead>, Refusal>;
     /// Compares the logs with heads that were signed before, and keeps those heads if every log extends its own.
     async fn compare_heads(&self, known: &[LogHead]) -> Result<Vec<LogRollback>, Refusal>;
-    /// Compares the logs with the heads that this process knows, and learns newer ones. If a log went back, nothing is
-    /// admitted, identified or signed from then on. Returns the time of the newest head.
+    /// Compares the logs with the heads that this process knows, and stores newer ones. If a log was rolled back,
+    /// nothing is admitted, identified or signed from then on. Returns the time of the newest head.
     async fn watch_heads(&self) -> Result<Option<Timestamp>, Refusal>;
     /// Returns the heads that this process knows, with the number of changes that led to them; `None` if there were no
     /// more changes than `seen`.
     fn known_heads(&self, seen: u64) -> Option<(u64, Vec<LogHead>)>;
-    /// Records that an operator accepted a ledger that went back.
+    /// Records that an operator accepted a rollback of the ledger.
     async fn record_rollback(&self, command: RecordRollback) -> Result<(), Refusal>;
     /// Returns tiles of the log's tree.
     async fn tiles(&self, tenant: &TenantId, coordinates: &[TileCoordinate]) -> Result<Tiles, Refusal>;
 }
 
-/// Which events to read. What is absent does not filter.
+/// Filters events. An absent member does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// By type: any of these; none means all.
+    /// Any of these types; empty for all.
     pub kinds: Vec<String>,
-    /// By the execution that it belongs to.
     pub run: Option<String>,
-    /// By tool, with its service.
+    /// With its service.
     pub tool: Option<String>,
-    /// By who did it.
     pub actor: Option<PrincipalId>,
-    /// By the agent that it concerns.
     pub agent: Option<PrincipalId>,
-    /// By intent.
     pub intent: Option<ContextId>,
-    /// By task.
     pub task: Option<ContextId>,
-    /// Not before.
+    /// Inclusive.
     pub since: Option<Timestamp>,
-    /// Not at or after.
+    /// Exclusive.
     pub until: Option<Timestamp>,
 }
 
 impl EventFilter {
-    /// Events of these types.
     pub fn of_kinds(kinds: impl IntoIterator<Item = EventKind>) -> Self {
         Self { kinds: kinds.into_iter().map(|kind| kind.as_str().to_owned()).collect(), ..Self::default() }
     }
 
-    /// Whether an event with this heading may pass. What a heading does not say is taken to pass.
+    /// Whether an event with this heading may match. What a heading does not contain is assumed to match.
     pub fn may_have(&self, heading: &EventHeading) -> bool {
         let is = |wanted: Option<&str>, found: Option<&str>| wanted.is_none() || wanted == found;
         (self.kinds.is_empty() || self.kinds.contains(&heading.kind))
@@ -83,41 +77,35 @@ impl EventFilter {
     }
 }
 
-/// What tells whether somebody who follows a log wants to read an event.
+/// The parts of an event that decide whether a follower of the log wants to read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventHeading {
-    /// Its type.
     pub kind: String,
-    /// The agent that it concerns.
     pub agent: Option<String>,
-    /// The execution that it belongs to.
     pub run: Option<String>,
-    /// The tool, with its service.
+    /// With its service.
     pub tool: Option<String>,
 }
 
-/// What is new in a log.
+/// New events of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogNews {
-    /// Whose log.
     pub tenant: TenantId,
-    /// How many events are in it.
     pub size: u64,
-    /// Those since the last look; `None` where they are too many, or where this is the first look.
+    /// The events since the last poll; `None` if there are too many, or at the first poll.
     pub headings: Option<Vec<EventHeading>>,
 }
 
-/// An event with its place in the log.
+/// An event with its position in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedEvent {
-    /// Its place, counted from zero without gaps: the index of its leaf.
+    /// Counted from zero without gaps: the index of its leaf.
     pub sequence: u64,
     /// Its canonical JSON, as it was hashed.
     pub canonical: String,
 }
 
 impl LoggedEvent {
-    /// The event in its types.
     pub fn read(&self) -> Result<StoredEvent, Refusal> {
         StoredEvent::read(&self.canonical, self.sequence).map_err(|damaged| {
             let reason = format!("{damaged}; run `toolgate audit verify` on an export");
@@ -129,7 +117,6 @@ impl LoggedEvent {
 /// A signed head of a tenant's log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogHead {
-    /// What is signed.
     pub head: TreeHead,
     /// The signed text.
     pub checkpoint: String,
@@ -138,14 +125,12 @@ pub struct LogHead {
 /// A log that does not continue from a head that was signed before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRollback {
-    /// The head that is known.
     pub known: TreeHead,
-    /// The newest head in the ledger; none where it has no such log.
+    /// The newest head in the ledger; `None` if it has no such log.
     pub found: Option<TreeHead>,
 }
 
 impl LogRollback {
-    /// Whose log it is.
     pub fn tenant(&self) -> &TenantId {
         &self.known.tenant
     }
@@ -168,11 +153,11 @@ impl fmt::Display for LogRollback {
     }
 }
 
-/// Records that an operator accepted a ledger that went back.
+/// Records that an operator accepted a rollback of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordRollback {
-    /// Who and when, in the platform's log, which has the events of tenants that the ledger does not know.
+    /// Recorded in the platform's log, which also has the events of tenants that the ledger does not know.
     pub audit: AuditContext,
-    /// Which logs went back; none where what was known of them cannot be read.
+    /// Empty if the known heads cannot be read.
     pub log_rollbacks: Vec<LogRollback>,
 }

@@ -1,4 +1,4 @@
-//! Calls: the grants that they can go through, admission, settlement, refusal.
+//! Calls: the grants that they can use, admission, settlement, refusal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub trait GrantLookup: Send + Sync {
         now: Timestamp,
         freshness: Freshness,
     ) -> Result<Arc<HeldGrants>, Refusal>;
-    /// Returns one grant in whatever state it is.
+    /// Returns one grant in any state.
     async fn held_grant(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<HeldGrant>>, Refusal>;
     /// Returns the newest grants of an agent that have ended by `now`.
     async fn ended_grants(
@@ -50,7 +50,7 @@ pub trait Calls: Send + Sync {
     async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal>;
     /// Records a refused call.
     async fn record_denial(&self, command: RecordDenial) -> Result<(), Refusal>;
-    /// Counts refused calls that are not recorded one by one: each principal and code once, in their order.
+    /// Counts refused calls that are not recorded individually: each principal and code once, in their order.
     async fn count_denials(&self, counts: Vec<DenialCount>) -> Result<(), Refusal>;
     /// Records the counts that began before `before` in one event per principal; returns the number of calls.
     async fn sum_up_denials(&self, before: Timestamp, now: Timestamp) -> Result<u64, Refusal>;
@@ -61,38 +61,35 @@ pub trait Calls: Send + Sync {
     async fn close_calls(&self, now: Timestamp) -> Result<u64, Refusal>;
 }
 
-/// A point in the history of authority: who exists, what is granted, which services are registered. While it stands
-/// still, nothing of that has changed. Only one ledger's own points can be compared.
+/// A point in the history of authority: principals, grants, registered services. As long as it stays the same, nothing
+/// of that has changed. Points of different ledgers cannot be compared.
 pub type Generation = u64;
 
-/// How new an answer must be.
+/// How new the result of a read must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// May be some moments old: whatever rests on it is checked again when the call is admitted.
+    /// May be slightly stale: whatever depends on it is checked again at the admission.
     Recent,
     /// Includes every change that was acknowledged before.
     Newest,
 }
 
-/// A grant with all that a call through it needs: lineage, effective authority, credential and connection.
+/// A grant with everything that a call through it needs: lineage, effective authority, credential and connection.
 #[derive(Debug)]
 pub struct HeldGrant {
-    /// The grant with what it was delegated from.
     pub lineage: Lineage,
-    /// What it can do in effect.
+    /// The meet of the authority along the lineage.
     pub effective: Authority,
-    /// What it opens.
     pub credential: Credential,
-    /// How the credential's service is reached; a connection that is not understood is closed.
+    /// How the credential's service is reached; a connection that cannot be parsed cannot be used.
     pub connection: Result<Connection, DefinitionError>,
-    /// The tools that the credential defines by itself.
+    /// The tools that the credential itself defines.
     pub implicit: BTreeMap<ToolName, Arc<ToolDefinition>>,
     /// The state that all of this was read from.
     pub generation: Generation,
 }
 
 impl HeldGrant {
-    /// Puts one together from what is stored.
     pub fn new(lineage: Lineage, credential: Credential, generation: Generation) -> Self {
         let effective = lineage.effective();
         let connection = Connection::from_metadata(&credential.metadata);
@@ -104,12 +101,10 @@ impl HeldGrant {
         Self { lineage, effective, credential, connection, implicit, generation }
     }
 
-    /// The grant's id.
     pub fn grant(&self) -> GrantId {
         self.lineage.grant().id
     }
 
-    /// How often it may be used.
     pub fn rates(&self) -> GrantRates {
         let grants = self.lineage.ancestors().iter().chain([self.lineage.grant()]);
         let limit = |grant: &Grant| (grant.id, grant.authority.constraints.max_invocations_per_hour);
@@ -120,152 +115,135 @@ impl HeldGrant {
 /// All grants of an agent that have not ended.
 #[derive(Debug)]
 pub struct HeldGrants {
-    /// The agent, as it was read together with what it holds; `None` where there is no such principal.
+    /// Read together with its grants; `None` if there is no such principal.
     pub agent: Option<Arc<Principal>>,
     /// The state that all of this was read from.
     pub generation: Generation,
-    /// The grants, oldest first.
+    /// Oldest first.
     pub held: Vec<Arc<HeldGrant>>,
-    /// Whether there are more than are looked through.
+    /// Whether the agent has more grants than were read.
     pub truncated: bool,
 }
 
 impl HeldGrants {
-    /// The most grants of one agent that are looked through for a call that names none.
+    /// The maximum number of grants of one agent that are read for a call that names none.
     pub const LIMIT: u32 = 2000;
 }
 
-/// Admits a call: in one durable step the whole authority that it rests on is checked again, its rate is reserved, its
-/// idempotency key claimed and the call written down as running.
+/// Admits a call: one durable step checks the whole authority again, reserves its rate, claims its idempotency key and
+/// records the call as running.
 #[derive(Debug, Clone)]
 pub struct Admit {
-    /// Who and when.
     pub audit: AuditContext,
-    /// The key that the caller showed.
+    /// The key that the caller presented.
     pub key: KeyId,
-    /// The call as it is written down.
     pub invocation: Invocation,
-    /// The state that the decision rests on.
+    /// The state that the decision is based on.
     pub generation: Generation,
-    /// When the first of what the decision rests on ends by the clock.
+    /// The earliest expiry of anything that the decision is based on.
     pub usable_until: Option<Timestamp>,
-    /// The grants of the lineage, the direct one first, each with the calls that it allows in an hour.
+    /// The grants of the lineage, the direct one first, each with its hourly limit.
     pub lineage: Vec<(GrantId, Option<u64>)>,
-    /// What the grant opens, and the version of it that the decision rests on; `None` for a tool that needs none.
+    /// The credential of the grant, and the version that the decision is based on; `None` for a tool that needs none.
     pub credential: Option<(CredentialId, u32)>,
-    /// The revision of whoever calls that the decision rests on.
+    /// The revision of the caller that the decision is based on.
     pub actor_revision: u64,
-    /// The agent as the decision rests on it; `None` where there is no such principal.
+    /// The agent that the decision is based on; `None` if there is no such principal.
     pub agent: Option<Arc<Principal>>,
-    /// The revision of the registry that was searched for the tool; `None` for a built-in, which is in none.
+    /// The registry revision that was searched for the tool; `None` for a built-in tool.
     pub registry: Option<u64>,
-    /// The revision of the policies that judged the call.
+    /// The revision of the policies that decided about the call.
     pub policies: u64,
-    /// How much the agent had called and spent when they did, where they looked at it: it must be so still.
+    /// What the agent had called and spent then, if rules read it: it must still be the same.
     pub counts: Option<Counts>,
-    /// The execution that the call counts in.
+    /// The run that the call is counted in.
     pub run: Option<CountedRun>,
-    /// What guardians said about the call; written down with it.
+    /// The guardians' decision about the call; recorded with it.
     pub decision: Option<Box<HookDecision>>,
-    /// What the call leaves on its conversation.
+    /// The marks that the call leaves on its conversation.
     pub marks: Option<Marks>,
-    /// How often this agent may call this tool.
+    /// The token bucket of the agent for this tool.
     pub bucket: Option<RateLimit>,
-    /// The approvals that the call rests on: taken with it, so that none is taken twice.
+    /// The approvals that the call is based on: consumed with it, so that none is used twice.
     pub consent: Consent,
     /// The action that standing approvals must be for.
     pub action: Option<BoundAction>,
-    /// What the decision on this call was given for.
+    /// The digest that the decision on this call was given for.
     pub approval_digest: Option<String>,
-    /// The arguments, where the log may have them.
+    /// The arguments, if the log may contain them.
     pub inputs: Option<Value>,
-    /// SHA-256 of the canonical request, under the caller's key for it.
+    /// SHA-256 of the canonical request, for the idempotency key.
     pub request_digest: Option<String>,
-    /// When, at the latest, the call is over.
+    /// When the call must have ended.
     pub deadline: Timestamp,
-    /// The process that has claimed the call, where it is detached: it must have so still.
+    /// The process that has claimed the call, if it is detached: the claim must still hold.
     pub detached: Option<ProcessId>,
 }
 
-/// What became of an admission.
+/// The outcome of an admission.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Admission {
-    /// It is reserved, claimed and written down.
     Admitted,
-    /// The same call was carried out before; this is what it answered.
+    /// The same call was executed before; this was the result.
     Replayed(StoredResult),
-    /// It may not be: the rate is used up, or the idempotency key is in the way.
+    /// The rate is exhausted, or the idempotency key conflicts.
     Refused(Refusal),
-    /// The state that the decision rests on has changed; look again.
+    /// The state that the decision is based on has changed; decide again.
     Stale,
 }
 
-/// The result of a call, kept for repetitions with the same idempotency key.
+/// The result of a call, stored for repetitions with the same idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredResult {
-    /// The call.
     pub invocation: InvocationId,
-    /// The grant that it used.
     pub grant: Option<GrantId>,
-    /// How it ended.
     pub status: InvocationStatus,
-    /// The answer, as JSON text.
+    /// As JSON text.
     pub answer: String,
 }
 
 /// Settles a call: in one durable step its outcome and its event.
 #[derive(Debug, Clone)]
 pub struct Settle {
-    /// Who and when.
     pub audit: AuditContext,
     /// The call with its outcome.
     pub invocation: Invocation,
-    /// What it answered, for whoever sends it again under its idempotency key.
+    /// The result for repetitions with the same idempotency key.
     pub answer: Option<String>,
-    /// Whether the service certainly saw nothing of it, so that the idempotency key is free again.
+    /// Whether the service certainly received nothing, so that the idempotency key is free again.
     pub never_sent: bool,
-    /// What the log is told of its return.
+    /// The payload of the event about its return.
     pub returned: ToolReturned,
-    /// What guardians said about its result.
+    /// The guardians' decision about its result.
     pub decision: Option<Box<HookDecision>>,
-    /// Where the call is detached, what its caller gets.
+    /// The outcome for the caller, if the call is detached.
     pub detached: Option<FinishDetached>,
 }
 
-/// Writes down a call that was refused, with its event.
+/// Records a refused call, with its event.
 #[derive(Debug, Clone)]
 pub struct RecordDenial {
-    /// Who and when.
     pub audit: AuditContext,
-    /// The refused call.
     pub invocation: Invocation,
-    /// At which stage.
     pub stage: &'static str,
-    /// Why.
     pub error: InvocationError,
-    /// What the log is told of its return.
+    /// The payload of the event about its return.
     pub returned: ToolReturned,
-    /// Whether it was refused for want of authority.
+    /// Whether it was refused for lack of authority.
     pub about_authority: bool,
-    /// What guardians said about it, where it came so far.
+    /// The guardians' decision, if it reached them.
     pub decision: Option<Box<HookDecision>>,
-    /// Where the call is detached, what its caller gets. The process must have it claimed still.
+    /// The outcome for the caller, if the call is detached. The process must still hold its claim.
     pub detached: Option<FinishDetached>,
 }
 
-/// Refused calls of a principal that are not written down one by one.
+/// Refused calls of a principal that are not recorded individually.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DenialCount {
-    /// Whose tenant.
     pub tenant: TenantId,
-    /// Who called.
     pub principal: PrincipalId,
-    /// What the calls were refused with.
     pub code: &'static str,
-    /// How many they were.
     pub count: u64,
-    /// When the first of them was refused.
     pub first: Timestamp,
-    /// When the last of them was.
     pub last: Timestamp,
 }

@@ -29,7 +29,7 @@ pub trait Credentials: Send + Sync {
     async fn credentials_naming(&self, tenant: &TenantId, name: &str) -> Result<Vec<Credential>, Refusal>;
     /// Replaces the material of a credential.
     async fn rotate_credential(&self, command: RotateCredential) -> Result<Credential, Refusal>;
-    /// Revokes a credential for good: destroys its material and revokes its grants.
+    /// Revokes a credential permanently: destroys its material and revokes its grants.
     async fn revoke_credential(&self, command: RevokeCredential) -> Result<Revoked, Refusal>;
     /// Returns the sealed material of the current version.
     async fn sealed_material(
@@ -43,65 +43,51 @@ pub trait Credentials: Send + Sync {
     async fn destroy_retired(&self, now: Timestamp) -> Result<u64, Refusal>;
 }
 
-/// Adds a credential.
 #[derive(Clone)]
 pub struct CreateCredential {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// The credential.
     pub credential: Credential,
-    /// Its material, where it came with some.
+    /// Absent if it is to be added later.
     pub sealed: Option<SealedMaterial>,
 }
 
-/// What becomes of the end of a credential whose material is replaced.
+/// The expiry of a credential after its material is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewExpiry {
-    /// This, or none.
     At(Option<Timestamp>),
-    /// It stays, unless it is past: a person's fresh material for an expired credential starts over without an end.
+    /// Unchanged, unless it has passed: new material from a person for an expired credential starts over without
+    /// expiry.
     Later,
-    /// It stays, also where it is past: what a credential renews by itself never outlives what a person has set.
+    /// Unchanged, even if it has passed: what a credential renews by itself never outlives what a person has set.
     Same,
 }
 
-/// Replaces material.
 #[derive(Clone)]
 pub struct RotateCredential {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Which credential.
     pub id: CredentialId,
-    /// The version that is replaced; another one now is a conflict.
+    /// The version that is replaced; any other current version is a conflict.
     pub expected_version: u32,
-    /// The new material, sealed for the version after it.
+    /// The new material, sealed for the next version.
     pub sealed: SealedMaterial,
-    /// The names of its fields.
     pub material_fields: Vec<String>,
-    /// New metadata; `None` keeps what there is.
+    /// `None` keeps the present metadata.
     pub metadata: Option<Map<String, Value>>,
-    /// What becomes of its end.
     pub end: NewExpiry,
-    /// Until when the replaced version stays for calls already admitted.
+    /// Until when the replaced version is kept for calls already admitted.
     pub retire_until: Timestamp,
 }
 
-/// Ends a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokeCredential {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Which.
     pub id: CredentialId,
-    /// Why.
     pub reason: String,
 }
 
-/// Sealed material with what it is bound to.
+/// Sealed material with its binding.
 #[derive(Clone)]
 pub struct SealedVersion {
-    /// What it belongs to.
     pub binding: SealBinding,
-    /// The material.
     pub sealed: SealedMaterial,
 }

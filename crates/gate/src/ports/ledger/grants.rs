@@ -19,9 +19,9 @@ pub trait Grants: Send + Sync {
     /// Returns the grants that match the filter, each with its lineage.
     async fn grants(&self, tenant: &TenantId, filter: GrantFilter, page: PageRequest)
     -> Result<Page<Lineage>, Refusal>;
-    /// Returns the grants below one, nearest levels first, at most `limit`.
+    /// Returns the descendants of a grant, nearest levels first, at most `limit`.
     async fn descendants(&self, tenant: &TenantId, id: GrantId, limit: u32) -> Result<Vec<Grant>, Refusal>;
-    /// Revokes a grant with everything below it.
+    /// Revokes a grant with all its descendants.
     async fn revoke_grant(&self, command: RevokeGrant) -> Result<Revoked, Refusal>;
     async fn suspend_grant(&self, command: SuspendGrant) -> Result<Grant, Refusal>;
     async fn resume_grant(&self, command: ResumeGrant) -> Result<Grant, Refusal>;
@@ -29,12 +29,10 @@ pub trait Grants: Send + Sync {
     async fn announce_expired(&self, now: Timestamp) -> Result<u64, Refusal>;
 }
 
-/// Makes a direct grant. The ledger checks in the same transaction that the credential is active and has the scopes.
+/// Creates a direct grant. The ledger checks in the same transaction that the credential is active and has the scopes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateGrant {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// The grant.
     pub grant: Grant,
 }
 
@@ -42,96 +40,76 @@ pub struct CreateGrant {
 /// within it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelegateGrant {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// The id of the new grant.
     pub id: GrantId,
     /// The grant to delegate.
     pub source: GrantId,
-    /// Who receives it.
     pub target: PrincipalId,
-    /// Who passes it on: the source's agent.
+    /// The holder of the source.
     pub granted_by: PrincipalId,
-    /// What is passed on.
     pub request: DelegationRequest,
 }
 
-/// Takes a grant back.
+/// Revokes a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokeGrant {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Which.
     pub id: GrantId,
-    /// Why.
     pub reason: String,
 }
 
-/// What a revocation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revoked {
-    /// How many grants it ended, the named one included. Zero when it had ended before.
+    /// The number of revoked grants, including the named one. Zero if it had already ended.
     pub grants: u64,
-    /// From which revision on.
+    /// The first revision that includes the change.
     pub revision: Revision,
 }
 
-/// Pauses a grant.
+/// Suspends a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuspendGrant {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Which.
     pub id: GrantId,
-    /// Why.
     pub reason: String,
-    /// Whether it takes the place of somebody else's pause: a manager's does.
+    /// Whether it replaces a suspension by somebody else: a manager's does.
     pub overrides: bool,
 }
 
-/// Ends a pause.
+/// Resumes a suspended grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResumeGrant {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Which.
     pub id: GrantId,
-    /// Only if it was paused by whoever resumes it. Checked in the transaction: somebody else may pause it meanwhile.
+    /// Only if the caller suspended it. Checked in the transaction: somebody else may suspend it concurrently.
     pub only_own: bool,
 }
 
-/// Where a grant comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrantSource {
-    /// From delegation.
     Delegated,
-    /// From a person with the permission to grant.
+    /// Created by a principal with the permission to grant.
     Direct,
 }
 
-/// Which grants to list. What is absent does not filter.
+/// Filters grants. An absent member does not filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GrantFilter {
-    /// By holder.
     pub agent: Option<PrincipalId>,
-    /// By service.
     pub service: Option<ServiceName>,
-    /// By credential.
     pub credential: Option<CredentialId>,
-    /// By the grant's own status.
+    /// The grant's own status.
     pub status: Option<GrantStatus>,
-    /// Direct or delegated.
     pub source: Option<GrantSource>,
-    /// By the grant that they were delegated from.
+    /// The grant that they were delegated from.
     pub source_grant: Option<GrantId>,
     /// Only on credentials in vaults of this owner.
     pub vault_owner: Option<PrincipalId>,
-    /// The moment at which the status is judged.
+    /// The time at which the status is evaluated.
     pub now: Timestamp,
 }
 
 impl GrantFilter {
-    /// All grants, judged at this moment.
     pub fn all(now: Timestamp) -> Self {
         Self {
             agent: None,

@@ -1,4 +1,4 @@
-//! Master keys: which of them wraps what, and rekeying.
+//! Master keys: what each of them wraps, and rekeying.
 
 use async_trait::async_trait;
 use toolgate_model::time::Timestamp;
@@ -30,35 +30,26 @@ pub trait MasterKeys: Send + Sync {
     async fn record_rekey(&self, command: RecordRekey) -> Result<(), Refusal>;
 }
 
-/// Stores a data key that was wrapped anew.
+/// Stores a rewrapped data key.
 #[derive(Clone)]
 pub struct Rewrap {
-    /// Which version.
     pub binding: SealBinding,
-    /// The wrapped key as it was read; another one now means that somebody else was faster.
+    /// The wrapped key as it was read; any other present value means a concurrent rewrap.
     pub replaced: Vec<u8>,
-    /// The same material under the new wrapping.
+    /// The same material with the new wrapping.
     pub sealed: SealedMaterial,
 }
 
-/// Records a finished rekey in the platform's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordRekey {
-    /// Who and when.
     pub audit: AuditContext,
-    /// The key in use now.
     pub key: MasterKeyId,
-    /// How many data keys were wrapped anew.
     pub rewrapped: u64,
 }
 
-/// How much a master key wraps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyUsage {
-    /// Which key.
     pub key: MasterKeyId,
-    /// How many data keys.
     pub wraps: u64,
-    /// When it was retired, if it was.
     pub retired_at: Option<Timestamp>,
 }

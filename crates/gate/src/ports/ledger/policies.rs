@@ -1,4 +1,4 @@
-//! Policies, and what the ledger knows of what an agent has done so far.
+//! Policies, and the history of an agent that they read.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,129 +31,109 @@ pub trait Policies: Send + Sync {
     async fn history(&self, query: &HistoryQuery) -> Result<History, Refusal>;
 }
 
-/// The policies of a tenant, as they stand.
+/// The policies of a tenant in their current state.
 #[derive(Debug, Clone)]
 pub struct ActivePolicies {
-    /// Counts their changes; zero where there never was one.
+    /// Counts their changes; zero if there were none.
     pub revision: u64,
-    /// The version that is active; `None` where there never was one.
+    /// `None` if there never was one.
     pub active: Option<Arc<PolicySetVersion>>,
     /// The state that this was read from.
     pub generation: Generation,
 }
 
-/// Why the policies of a tenant change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyChange {
-    /// Somebody brought others.
+    /// New policies were applied.
     Applied,
     /// An earlier version is active again.
-    RolledBack {
-        /// Which.
-        to: u64,
-    },
-    /// A rule that was in shadow counts from now on.
-    Promoted {
-        /// Which.
-        policy: String,
-    },
+    RolledBack { to: u64 },
+    /// A rule that was in shadow mode is enforced from now on.
+    Promoted { policy: String },
 }
 
-/// Makes a new version of a tenant's policy set, and makes it the active one.
+/// Creates a new version of a tenant's policy set and activates it.
 #[derive(Debug, Clone)]
 pub struct ApplyPolicies {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Why.
     pub change: PolicyChange,
-    /// The files, in the order of their names.
+    /// Sorted by name.
     pub files: Vec<PolicyFile>,
-    /// What is said about it.
     pub note: Option<String>,
-    /// The version that must be active still; `None` does not care. Zero is none.
+    /// The version that must still be active; zero for none; `None` skips the check.
     pub expected: Option<u64>,
-    /// How many rules it has, for the log.
+    /// The number of rules, for the log.
     pub rules: u64,
-    /// How many of them are in shadow, for the log.
+    /// The number of rules in shadow mode, for the log.
     pub shadowed: u64,
 }
 
-/// Writes down what guardians said about an event that is no call of the gate's own.
+/// Records a decision of guardians on an event that is not a call of the gate.
 #[derive(Debug, Clone)]
 pub struct RecordDecision {
-    /// Who and when.
     pub audit: AuditContext,
-    /// For whom.
     pub agent: PrincipalId,
-    /// The execution that it belongs to.
     pub run: Option<RunId>,
-    /// What they said.
     pub decision: Box<HookDecision>,
 }
 
-/// Whose earlier calls count as having led to one. A conversation that somebody else than the agent itself names keeps
-/// to itself; whatever the agent names itself could be a new one each time, and so all that it does counts.
+/// Whose earlier calls count as leading to a call. A conversation named by somebody other than the agent is separate; a
+/// conversation that the agent names itself could be a new one each time, so everything that the agent does counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MarkScope {
-    /// The agent.
     pub agent: PrincipalId,
-    /// The conversation; empty for all that the agent does.
+    /// Empty for everything that the agent does.
     pub session: String,
 }
 
 /// Labels that a call leaves on its conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marks {
-    /// On which.
     pub scope: MarkScope,
-    /// Which.
     pub labels: BTreeSet<String>,
 }
 
-/// What is asked about what an agent has done so far.
+/// A query about what an agent has done so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryQuery {
-    /// The tenant.
     pub tenant: TenantId,
-    /// Whose.
     pub scope: MarkScope,
-    /// The execution that is looked at; `None` where the agent's whole day counts as one.
+    /// The run to count; `None` if the agent's whole day counts as one.
     pub run: Option<CountedRun>,
-    /// From when on marks count.
+    /// The earliest time of marks that count.
     pub marks_since: Timestamp,
-    /// From when on calls and costs count: the beginning of the day. `None` counts none, which costs nothing.
+    /// The earliest time of calls and costs that count: the beginning of the day. `None` counts none, which costs
+    /// nothing.
     pub since: Option<Timestamp>,
 }
 
-/// An execution whose calls are counted together. It belongs to the principal that named it: the same name given by
-/// another is another execution.
+/// A run whose calls are counted together. It belongs to the principal that named it: the same name given by another
+/// principal is another run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CountedRun {
     /// The principal that named it.
     pub owner: PrincipalId,
-    /// Its name.
     pub run: RunId,
 }
 
 impl CountedRun {
-    /// The execution that a call counts in. A run that the agent names for itself is none, because it could begin
-    /// another one to be rid of the counts.
+    /// The run that a call is counted in. A run that the agent names for itself does not count, because the agent could
+    /// start another one to reset the counters.
     pub fn of(actor: &PrincipalId, agent: &PrincipalId, run: Option<&RunId>) -> Option<Self> {
         let run = run.filter(|_| actor != agent)?;
         Some(Self { owner: actor.clone(), run: run.clone() })
     }
 }
 
-/// How much an agent has called and spent so far. Calls count from their admission on; refused ones do not.
+/// What an agent has called and spent so far. Calls count from their admission; refused ones do not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many calls the agent made today.
     pub calls_today: u64,
-    /// What they cost, in millionths.
+    /// In millionths.
     pub cost_today: u64,
-    /// How many calls there were in this execution; today's where the call counts in none.
+    /// The calls in this run; today's if the call is counted in none.
     pub calls_in_run: u64,
-    /// What they cost, in millionths.
+    /// In millionths.
     pub cost_in_run: u64,
 }
 
@@ -164,11 +144,9 @@ pub fn beginning_of_day(time: Timestamp) -> Timestamp {
     Timestamp::from_millis(millis - millis.rem_euclid(DAY_MILLIS)).unwrap_or(Timestamp::EPOCH)
 }
 
-/// What an agent has done so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     /// The labels of the tools that were used in this conversation.
     pub marks: BTreeSet<String>,
-    /// How much it has called and spent.
     pub counts: Counts,
 }

@@ -20,41 +20,32 @@ pub trait ToolSessions: Send + Sync {
     async fn close_sessions(&self, now: Timestamp) -> Result<u64, Refusal>;
 }
 
-/// A multi-step use of a tool that has not come to its end.
+/// A multi-step use of a tool that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSession {
-    /// Its id.
     pub id: SessionId,
-    /// Whose.
     pub principal: PrincipalId,
-    /// Of which tool, by its id in the catalog.
+    /// The tool's id in the catalog.
     pub tool: String,
-    /// The execution that its events belong to.
+    /// The run that its events belong to.
     pub run: RunId,
-    /// Since when.
     pub opened_at: Timestamp,
-    /// Until when at the latest.
     pub expires_at: Timestamp,
 }
 
-/// Opens a session.
 #[derive(Debug, Clone)]
 pub struct OpenSession {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// What.
     pub session: ToolSession,
-    /// How many its principal may have open, with this one.
+    /// The maximum number of open sessions of its principal, including this one.
     pub most: u32,
 }
 
-/// Closes a session; not while a call of it is in flight, so that nothing of it follows its end in the log.
+/// Closes a session; not while one of its calls is in flight, so that none of its events follows its end in the log.
 #[derive(Debug, Clone)]
 pub struct CloseSession {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Which.
     pub id: SessionId,
-    /// Whether it was brought to its end.
+    /// Whether it ended successfully.
     pub completed: bool,
 }

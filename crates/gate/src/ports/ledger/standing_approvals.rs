@@ -31,22 +31,19 @@ pub trait StandingApprovals: Send + Sync {
     async fn revoke_standing(&self, command: RevokeStanding) -> Result<StandingApproval, Refusal>;
 }
 
-/// Which standing approvals to list, newest first.
+/// Filters standing approvals, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StandingFilter {
-    /// By agent.
     pub agent: Option<PrincipalId>,
-    /// By tool, with its service.
+    /// With its service.
     pub tool: Option<String>,
-    /// Only those that still cover something.
+    /// Only those that are active at this time.
     pub active_at: Option<Timestamp>,
 }
 
-/// Takes a standing approval back: no later admission rests on it.
+/// Revokes a standing approval: no later admission can use it.
 #[derive(Debug, Clone)]
 pub struct RevokeStanding {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Which.
     pub id: StandingApprovalId,
 }

@@ -7,24 +7,22 @@ use super::Revision;
 use crate::distribution::Counted;
 use crate::refusal::Refusal;
 
-/// The ledger itself: its settings, its position and whether it works.
 #[async_trait]
 pub trait LedgerState: Send + Sync {
     /// Returns a setting of this ledger, such as the audit key that its log began with.
     async fn setting(&self, name: &'static str) -> Result<Option<String>, Refusal>;
     /// Sets a setting unless it is set; returns the value that holds.
     async fn set_setting_once(&self, name: &'static str, value: &str) -> Result<String, Refusal>;
-    /// Returns the time of the newest id of everything that is listed by id.
+    /// Returns the time of the newest id of all objects that are listed by id.
     async fn newest_id(&self) -> Result<Option<Timestamp>, Refusal>;
     /// Returns the revision that a read made now would include.
     async fn revision(&self) -> Result<Revision, Refusal>;
-    /// Writes and reads, to see that the ledger works.
+    /// Writes and reads, to check that the ledger works.
     async fn check(&self) -> Result<(), Refusal>;
-    /// Returns figures for metrics.
     async fn statistics(&self) -> Result<LedgerStatistics, Refusal>;
 }
 
-/// Figures of the ledger.
+/// Statistics of the ledger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LedgerStatistics {
     /// Approvals that wait for a decision, of all processes that share the ledger.
@@ -34,16 +32,15 @@ pub struct LedgerStatistics {
     pub engine: EngineStatistics,
 }
 
-/// Figures of the engine below the ledger.
+/// Statistics of the engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EngineStatistics {
-    /// The size of the database.
     pub bytes: u64,
-    /// The size of its write-ahead log, where the engine knows it.
+    /// The size of its write-ahead log, if the engine knows it.
     pub wal_bytes: Option<u64>,
     /// Operations that wait to be written.
     pub queued: u64,
-    /// How many operations were written in one transaction.
+    /// The number of operations per transaction.
     pub batches: Counted,
     /// Connections that reads, and on PostgreSQL all single operations, share.
     pub pool_connections: u64,

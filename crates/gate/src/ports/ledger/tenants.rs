@@ -14,15 +14,11 @@ pub trait Tenants: Send + Sync {
     async fn tenant(&self, id: &TenantId) -> Result<Option<Tenant>, Refusal>;
 }
 
-/// Makes a tenant, its administrator and the administrator's first key.
+/// Creates a tenant, its administrator and the administrator's first key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateTenant {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// The tenant.
     pub tenant: Tenant,
-    /// Its administrator.
     pub administrator: Principal,
-    /// The administrator's key.
     pub key: NewKey,
 }

@@ -24,31 +24,23 @@ pub trait Vaults: Send + Sync {
     async fn delete_vault(&self, command: DeleteVault) -> Result<Deleted, Refusal>;
 }
 
-/// Makes a vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateVault {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// The vault.
     pub vault: Vault,
 }
 
-/// Deletes a vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteVault {
-    /// Who and when, and by which right.
     pub audit: Mandate,
-    /// Which.
     pub id: VaultId,
 }
 
-/// What ended with a vault.
+/// What was revoked with a vault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deleted {
-    /// Credentials.
     pub credentials: u64,
-    /// Grants.
     pub grants: u64,
-    /// From which revision on.
+    /// The first revision that includes the change.
     pub revision: Revision,
 }

@@ -133,11 +133,11 @@ async fn a_guardian_that_is_off_is_not_asked() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_is_told_a_timeout_from_a_no() {
     let (ruling, _) = outcome(FailureClass::Timeout, OnFailure::Deny, GuardMode::Enforce).await;
-    let text = "guardian g did not answer within 40 ms; the call was not run; try again";
+    let text = "guardian g did not respond within 40 ms; the call was not executed; try again";
     assert_eq!(denial(&ruling).reason, text);
     let no = FakeLink::new(|question| Act::deny(question, "not today"));
     let ruling = ruling_of(&no).await;
-    assert_eq!(denial(&ruling).reason, "guardian g said no: not today");
+    assert_eq!(denial(&ruling).reason, "guardian g denied this: not today");
     assert_eq!(record(&ruling, "g").reason.as_deref(), Some("not today"));
 }
 

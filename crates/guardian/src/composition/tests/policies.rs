@@ -52,7 +52,7 @@ async fn nobody_has_a_say_only_where_neither_a_rule_nor_a_guardian_concerns_the_
     };
     let of_tool = |tool: &str| {
         let selector = Selector { tools: vec![NamePattern::parse(tool).unwrap()], ..Selector::default() };
-        vec![guardian(RemoteSettings { selector, ..settings("b") }, &FakeLink::new(|question| Act::allow(question)))]
+        vec![guardian(RemoteSettings { selector, ..settings("b") }, &FakeLink::new(Act::allow))]
     };
     let basis = PolicyBasis { revision: 3, generation: 4, counts: None };
     assert_eq!(unconcerned(&FakePolicy::none(), Vec::new()).await, Some(basis));

@@ -1,14 +1,14 @@
-//! Whether capitals and digits that have the form of a country's number are one. The forms see to it that there are as
-//! many characters as each check needs; where there are not, it says no.
+//! Checks of capital letters and digits in the format of a country's number. The formats guarantee the number of
+//! characters that each check needs; otherwise the check fails.
 
-/// Areas, groups and serials that were never given out.
+/// Excludes areas, groups and serials that were never issued.
 pub(super) fn united_states(number: &[u8]) -> bool {
     let area = number.get(..3).unwrap_or_default();
     let is_area = area != b"000" && area != b"666" && !area.starts_with(b"9");
     is_area && number.get(3..5) != Some(b"00") && number.get(5..) != Some(b"0000")
 }
 
-/// Letters and beginnings that are not used; the last letter is one of the first four.
+/// Excludes unused letters and prefixes; the last letter is one of the first four.
 pub(super) fn united_kingdom(number: &[u8]) -> bool {
     let unused: [&[u8]; 7] = [b"BG", b"GB", b"KN", b"NK", b"NT", b"TN", b"ZZ"];
     let [first, second, .., last] = number else { return false };
@@ -31,7 +31,7 @@ pub(super) fn germany(number: &[u8]) -> bool {
     matches!(repeated.as_slice(), [2 | 3]) && (11 - product) % 10 == value(check)
 }
 
-/// What is left to a multiple of 97; the two departments of Corsica have letters.
+/// The complement to a multiple of 97; the two departments of Corsica have letters.
 pub(super) fn france(number: &[u8]) -> bool {
     let Some((first, key)) = number.split_at_checked(13) else { return false };
     let [sex, _, _, month @ .., _, _, _, _, _, _, _, _] = first else { return false };
@@ -44,12 +44,12 @@ pub(super) fn france(number: &[u8]) -> bool {
         _ => return false,
     };
     let read = joined(first);
-    // A department with a letter is taken out again, whatever it was read as, and its number put in its place.
+    // A department with a letter is subtracted again, whatever it was read as, and replaced by its number.
     let read = corsica.map_or(read, |corsica| read - joined(department) * 1_000_000 + corsica * 1_000_000);
     is_begun && 97 - read % 97 == joined(key)
 }
 
-/// The letter that the remainder of 23 stands for; the first letter of a foreigner's number is a digit.
+/// The check letter is the remainder modulo 23; the first letter of a foreigner's number is a digit.
 pub(super) fn spain(number: &[u8]) -> bool {
     let Some((letter, digits)) = number.split_last() else { return false };
     if digits.first().is_some_and(|first| first.is_ascii_alphabetic() && !b"XYZ".contains(first)) {
@@ -67,7 +67,8 @@ pub(super) fn spain(number: &[u8]) -> bool {
     b"TRWAGMYFPDXBNJZSQVHLCKE".get(read % 23) == Some(letter)
 }
 
-/// The sum of what characters count at odd and at even places, as a letter. One without a digit is a word.
+/// The check letter is the sum of the character values at odd and even positions. A word without a digit is not a
+/// number.
 pub(super) fn italy(number: &[u8]) -> bool {
     const ODD: [u32; 26] =
         [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
@@ -75,7 +76,7 @@ pub(super) fn italy(number: &[u8]) -> bool {
     let sum: u32 = (1..)
         .zip(first)
         .map(|(place, &character): (usize, &u8)| {
-            // Digits count as the letters with the same number.
+            // Digits count as the letters with the same index.
             let even = if character.is_ascii_digit() { value(character) } else { letter(character) };
             let odd = || usize::try_from(even).ok().and_then(|even| ODD.get(even)).copied().unwrap_or_default();
             if place.is_multiple_of(2) { even } else { odd() }
@@ -84,7 +85,7 @@ pub(super) fn italy(number: &[u8]) -> bool {
     first.iter().any(u8::is_ascii_digit) && has_italian_signs(first) && sum % 26 == letter(check)
 }
 
-/// Where a digit is expected, it or the letter that stands for it; a letter for the month.
+/// Digits, or the letters that replace them, at the positions of digits; a letter for the month.
 fn has_italian_signs(number: &[u8]) -> bool {
     let is_number = |byte: &u8| byte.is_ascii_digit() || b"LMNPQRSTUV".contains(byte);
     let has_numbers = |range| number.get(range).is_some_and(|part: &[u8]| part.iter().all(is_number));
@@ -92,7 +93,7 @@ fn has_italian_signs(number: &[u8]) -> bool {
     has_month && has_numbers(6..8) && has_numbers(9..11) && has_numbers(12..15)
 }
 
-/// The scheme of Verhoeff: a permutation by place, joined by the group of the pentagon's symmetries.
+/// The Verhoeff scheme: a permutation by position, combined in the symmetry group of the pentagon.
 pub(super) fn india(number: &[u8]) -> bool {
     if number.starts_with(b"0") || number.starts_with(b"1") {
         return false;
@@ -106,7 +107,7 @@ pub(super) fn india(number: &[u8]) -> bool {
     sum == 0
 }
 
-/// First the one, then the other symmetry: the first five are turns, the others turns of the mirror image.
+/// Composes two symmetries: the first five are rotations, the others reflections.
 fn pentagon(first: u32, second: u32) -> u32 {
     match (first < 5, second < 5) {
         (true, true) => (first + second) % 5,
@@ -116,7 +117,7 @@ fn pentagon(first: u32, second: u32) -> u32 {
     }
 }
 
-/// Two check digits by weights; a number of one digit alone is none.
+/// Two weighted check digits; a number of one repeated digit is invalid.
 pub(super) fn brazil(number: &[u8]) -> bool {
     let check = |length: usize| {
         let digits = number.iter().take(length);
@@ -128,7 +129,7 @@ pub(super) fn brazil(number: &[u8]) -> bool {
     has_others && has(9, check(9)) && has(10, check(10))
 }
 
-/// The number that these digits are.
+/// The number that these digits form.
 fn joined(digits: &[u8]) -> u64 {
     digits.iter().fold(0, |sum, &digit| sum * 10 + u64::from(value(digit)))
 }

@@ -1,8 +1,8 @@
-//! Reading the members of an object in which nothing is ignored.
+//! Reads the members of an object and rejects unknown ones.
 
 use serde_json::{Map, Value};
 
-/// All that can be said about an event.
+/// All members of a policy input.
 const KNOWN: [&str; 21] = [
     "hook",
     "agent",
@@ -31,21 +31,21 @@ const KNOWN: [&str; 21] = [
 pub(super) struct Members<'a>(Option<&'a Map<String, Value>>);
 
 impl<'a> Members<'a> {
-    /// What is said about an event.
+    /// The members of a policy input.
     pub(super) fn of(given: &'a Value) -> Result<Self, String> {
         Self::with(given, &KNOWN)
     }
 
     /// An object with no other members than these.
     pub(super) fn with(given: &'a Value, known: &[&str]) -> Result<Self, String> {
-        let members = given.as_object().ok_or("an object is expected")?;
+        let members = given.as_object().ok_or("must be an object")?;
         match members.keys().find(|name| !known.contains(&name.as_str())) {
-            Some(name) => Err(format!("`{name}` is not known here; known are {}", known.join(", "))),
+            Some(name) => Err(format!("unknown member `{name}`; use {}", known.join(", "))),
             None => Ok(Self(Some(members))),
         }
     }
 
-    /// An object below another, with amounts by day and by run.
+    /// A nested object with amounts per day and per run.
     pub(super) fn below(around: &Self, name: &str) -> Result<Self, String> {
         match around.get(name) {
             None => Ok(Self(None)),
@@ -58,7 +58,7 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, String> {
-        self.get(name).map(|value| value.as_str().ok_or_else(|| format!("`{name}` must be text"))).transpose()
+        self.get(name).map(|value| value.as_str().ok_or_else(|| format!("`{name}` must be a string"))).transpose()
     }
 
     pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, String> {
@@ -70,24 +70,24 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn texts(&self, name: &str) -> Result<Vec<&'a str>, String> {
-        let wrong = || format!("`{name}` must be a list of texts");
+        let wrong = || format!("`{name}` must be a list of strings");
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
         let items = value.as_array().ok_or_else(wrong)?;
         items.iter().map(|item| item.as_str().ok_or_else(wrong)).collect()
     }
 
     pub(super) fn count(&self, name: &str) -> Result<u64, String> {
-        let wrong = || format!("`{name}` must be a whole number");
+        let wrong = || format!("`{name}` must be an integer");
         self.get(name).map_or(Ok(0), |value| value.as_u64().ok_or_else(wrong))
     }
 
-    /// An amount, in millionths: written in full ones, or as they are recorded.
+    /// An amount in millionths, given as an amount or as recorded.
     pub(super) fn micros(&self, name: &str) -> Result<u64, String> {
         let recorded = format!("{name}_micros");
         if self.get(&recorded).is_some() {
             return self.count(&recorded);
         }
-        let wrong = || format!("`{name}` must be an amount");
+        let wrong = || format!("`{name}` must be an amount such as 12.50");
         let Some(value) = self.get(name) else { return Ok(0) };
         let amount = value.as_f64().filter(|amount| (0.0..1e12).contains(amount)).ok_or_else(wrong)?;
         let cost = toolgate_model::constraint::Cost::from_dollars(amount).ok_or_else(wrong)?;

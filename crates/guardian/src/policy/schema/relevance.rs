@@ -1,5 +1,5 @@
-//! Which part of a catalog matters to some rules: the tools and arguments that they name, and of the tools that look
-//! the same beyond that, one.
+//! Selects the part of a catalog that matters to some rules: the tools and arguments that they name, and one of each
+//! group of tools that are otherwise equal.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::text::write_type;
 use super::{PolicyTool, arguments};
 use crate::policy::shape::Shape;
 
-/// The tools that matter, with those of their arguments that do.
+/// The relevant tools with their relevant arguments.
 pub(super) fn relevant<'a>(tools: &'a [PolicyTool], rules: &PolicySet) -> Vec<(&'a str, Shape)> {
     let named = rules.clone().to_json().ok().and_then(|rules| Named::of(&rules));
     let mut known = BTreeSet::new();
@@ -29,11 +29,11 @@ pub(super) fn relevant<'a>(tools: &'a [PolicyTool], rules: &PolicySet) -> Vec<(&
     kept
 }
 
-/// Every text in some rules, which is more than what they name.
+/// Every string in some rules, a superset of the names in them.
 struct Named(BTreeSet<String>);
 
 impl Named {
-    /// `None` where a rule uses all arguments at once.
+    /// `None` if a rule uses all arguments at once.
     fn of(rules: &Value) -> Option<Self> {
         let mut named = Self(BTreeSet::new());
         named.add(rules);
@@ -71,7 +71,7 @@ impl Named {
     }
 }
 
-/// Whether the context or the arguments are used otherwise than to look at one member.
+/// Whether the context or the arguments are used other than by accessing one member.
 fn uses_whole(rules: &Value, context: &Value, arguments: &Value) -> bool {
     if rules == context || rules == arguments {
         return true;

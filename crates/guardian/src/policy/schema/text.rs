@@ -1,4 +1,4 @@
-//! Writes the schema in Cedar's notation: what is the same for everybody, then two actions for each tool.
+//! Writes the schema in Cedar syntax: the fixed part, then two actions for each tool.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,8 +8,8 @@ use toolgate_model::guard::Hook;
 use super::EXTERNAL;
 use crate::policy::shape::Shape;
 
-/// What does not depend on the catalog.
-const FIXED: &str = r#"// What rules may speak of. Toolgate writes it from its catalog: it changes with every tool.
+/// The part that does not depend on the catalog.
+const FIXED: &str = r#"// Everything that rules can refer to. Generated from the catalog of tools and changes with it.
 
 entity Label;
 entity Service;
@@ -38,16 +38,16 @@ type Result = { text: String, isError: Bool };
 action "call", "result", "hook";
 "#;
 
-/// What rules see at every hook.
+/// The context attributes of every hook.
 const CIRCUMSTANCES: &str = "    reasoning?: String, session?: String, run?: String, user?: String,
     actor: Principal, dialect: String, marks: Set<String>, detected: Set<String>,
     spent: Spent, calls: Calls, time: Time, address: ipaddr,
 ";
 
-/// What Cedar does not take as a name without quotes.
+/// Names that Cedar requires in quotes.
 const RESERVED: [&str; 10] = ["true", "false", "if", "then", "else", "in", "is", "like", "has", "__cedar"];
 
-/// The schema of tools with these names and arguments.
+/// The schema for tools with these names and arguments.
 pub(super) fn write<'a>(tools: impl Iterator<Item = (&'a str, Shape)>) -> String {
     let mut text = FIXED.to_owned();
     write_hooks(&mut text);
@@ -76,7 +76,7 @@ fn write_hooks(text: &mut String) {
     );
 }
 
-/// The actions of calling a tool and of using what it answered.
+/// The actions for calling a tool and for using its result.
 fn write_actions(text: &mut String, tool: &str, arguments: &str) {
     for (group, result) in [("call", ""), ("result", "    result: Result,\n")] {
         text.push_str("action ");
@@ -91,7 +91,7 @@ fn write_actions(text: &mut String, tool: &str, arguments: &str) {
     }
 }
 
-/// The type of values of this shape.
+/// Writes the type of this shape.
 pub(super) fn write_type(text: &mut String, shape: &Shape, depth: usize) {
     match shape {
         Shape::Text | Shape::Json => text.push_str("String"),
@@ -134,7 +134,7 @@ fn write_quoted(text: &mut String, name: &str) {
     for character in name.chars() {
         match character {
             '"' | '\\' => text.extend(['\\', character]),
-            // Nothing that a reader cannot see.
+            // Escape everything that a reader cannot see.
             hidden if hidden.is_control() || hidden.is_whitespace() && hidden != ' ' => {
                 append(text, format_args!("{}", hidden.escape_unicode()));
             }
@@ -144,7 +144,7 @@ fn write_quoted(text: &mut String, name: &str) {
     text.push('"');
 }
 
-/// A name of its own for the type of a tool's arguments, out of what Cedar allows in one.
+/// A unique type name for a tool's arguments, of the characters that Cedar allows.
 fn type_name(tool: &str, taken: &mut BTreeSet<String>) -> String {
     let allowed = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
     let plain = format!("Arguments_{}", tool.chars().map(allowed).collect::<String>());

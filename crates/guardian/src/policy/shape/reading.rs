@@ -1,5 +1,5 @@
-//! Reads the shape out of a JSON Schema. Everything that applies to one value (the schema itself, what it refers to,
-//! all of `allOf`) is gathered first; where there are alternatives, the shape is what all of them have in common.
+//! Derives the shape from a JSON Schema. Everything that applies to one value (the schema itself, its references, all
+//! of `allOf`) is collected first; of alternatives, the shape is what all of them have in common.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use super::{Member, Shape};
 
-/// How deep records and sets may lie within each other.
+/// The maximum nesting depth of records and sets.
 const DEPTH_LIMIT: usize = 8;
-/// How many members all records of one tool may have together.
+/// The maximum number of members in all records of one tool.
 const MEMBER_LIMIT: usize = 2_000;
-/// How many schemas and properties are looked at for one tool: alternatives within alternatives multiply.
+/// The maximum number of schemas and properties visited for one tool: nested alternatives multiply.
 const WORK_LIMIT: usize = 50_000;
 
 /// The shape of an object with this schema.
@@ -34,42 +34,42 @@ pub(super) fn arguments(document: &Value) -> Shape {
 
 struct Reader<'a> {
     document: &'a Value,
-    /// How much may still be looked at.
+    /// The remaining work limit.
     work: usize,
-    /// The references that the values around this one came from: one that comes again never ends.
+    /// The references being resolved: one that occurs again is recursive.
     open: Vec<&'a str>,
 }
 
-/// What all schemas of one value say together.
+/// The combined constraints of all schemas of one value.
 #[derive(Clone, Default)]
 struct Facets<'a> {
-    /// `None` where every type is allowed.
+    /// `None` if every type is allowed.
     types: Option<BTreeSet<&'a str>>,
-    /// Whether the allowed values are listed and null is not among them.
+    /// Whether the allowed values are enumerated without null.
     lists_no_null: bool,
     properties: BTreeMap<&'a str, Vec<&'a Value>>,
     required: BTreeSet<&'a str>,
     items: Vec<&'a Value>,
     /// Whether the items of a list differ by their position.
     is_tuple: bool,
-    /// The lists of which one schema applies.
+    /// Lists of schemas of which one applies.
     alternatives: Vec<&'a Vec<Value>>,
     /// The references that were followed.
     references: BTreeSet<&'a str>,
-    /// Whether something could not be followed.
+    /// Whether a reference could not be followed.
     is_partial: bool,
 }
 
-/// How the value of some schemas looks.
+/// The shape of a value by some schemas.
 struct Reading {
-    /// `None` where nothing but null fits.
+    /// `None` if only null is valid.
     shape: Option<Shape>,
-    /// Whether it may be null.
+    /// Whether null is valid.
     admits_null: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Adds what a schema says, and what applies together with it.
+    /// Adds a schema and everything that applies together with it.
     fn gather(&mut self, schema: &'a Value, facets: &mut Facets<'a>) {
         if !self.spend(1) {
             facets.is_partial = true;
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How a value looks of which this is known.
+    /// Derives the shape from the combined constraints.
     fn read(&mut self, mut facets: Facets<'a>, depth: usize) -> Reading {
         let Some(alternatives) = facets.alternatives.pop() else {
             let outside = self.open.len();
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         let mut members = BTreeMap::new();
         for (&name, schemas) in &facets.properties {
             let reading = self.below(schemas, depth);
-            // What can only be null is never seen.
+            // A member that can only be null is never visible to rules.
             if let Some(shape) = reading.shape {
                 let required = facets.required.contains(name) && !reading.admits_null;
                 members.insert(name.to_owned(), Member { shape, required });
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
         self.read(facets, depth + 1)
     }
 
-    /// Whether this much may still be looked at.
+    /// Consumes work; returns false if the limit is reached.
     fn spend(&mut self, work: usize) -> bool {
         match self.work.checked_sub(work) {
             Some(left) => self.work = left,
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Facets<'a> {
-    /// Adds what the keywords of one schema say themselves.
+    /// Adds the keywords of one schema.
     fn add(&mut self, keywords: &'a Map<String, Value>) {
         match keywords.get("type") {
             None => {}
@@ -214,7 +214,7 @@ impl<'a> Facets<'a> {
         self.alternatives.extend(["anyOf", "oneOf"].iter().filter_map(|&name| keywords.get(name)?.as_array()));
     }
 
-    /// Only these types remain, of those that were allowed so far. Every integer is a number.
+    /// Intersects the allowed types with these. Every integer is a number.
     fn narrow_types(&mut self, named: BTreeSet<&'a str>) {
         let Some(allowed) = self.types.take() else {
             self.types = Some(named);
@@ -233,7 +233,7 @@ impl<'a> Facets<'a> {
 }
 
 impl Reading {
-    /// How a value looks that is like this or like the other.
+    /// The shape of a value that matches either.
     fn or(self, other: Self) -> Self {
         let shape = match (self.shape, other.shape) {
             (Some(left), Some(right)) => Some(common(left, right)),
@@ -243,7 +243,7 @@ impl Reading {
     }
 }
 
-/// The shape of a value that has one of two shapes.
+/// The common shape of two shapes.
 fn common(left: Shape, right: Shape) -> Shape {
     match (left, right) {
         (Shape::Record(left), Shape::Record(right)) => Shape::Record(common_members(left, right)),
@@ -253,7 +253,7 @@ fn common(left: Shape, right: Shape) -> Shape {
     }
 }
 
-/// A member that only one of the two has may be absent.
+/// A member that only one of the two has is optional.
 fn common_members(left: BTreeMap<String, Member>, mut right: BTreeMap<String, Member>) -> BTreeMap<String, Member> {
     let mut members = BTreeMap::new();
     for (name, member) in left {
@@ -269,7 +269,7 @@ fn common_members(left: BTreeMap<String, Member>, mut right: BTreeMap<String, Me
     members
 }
 
-/// The shape without the records for which no members are left.
+/// Replaces records beyond the member limit.
 fn bounded(shape: Shape, left: &mut usize) -> Shape {
     match shape {
         Shape::Record(members) => {

@@ -12,37 +12,37 @@ fn one_problem(text: &str) -> Problem {
 fn every_annotation_that_is_wrong_is_named() {
     let rule = "forbid(principal, action, resource);";
     for (annotations, part) in [
-        (r#"@remdy("ask")"#, "no annotation `@remdy`"),
+        (r#"@remdy("ask")"#, "unknown annotation `@remdy`"),
         (r#"@id("")"#, "`@id` must not be empty"),
         (r#"@id("two words")"#, "`@id` must not contain"),
         (r#"@reason("")"#, "`@reason` must not be empty"),
         ("@reason(\"two\\nlines\")", "`@reason` must not contain"),
         (r#"@description("")"#, "`@description` must not be empty"),
-        (r#"@mode("enforce")"#, "`@mode` is shadow"),
-        (r#"@remedy("warn")"#, "`@remedy` is ask or redact"),
-        (r#"@remedy("ask") @quorum("0")"#, "`@quorum` is a number from 1 to 16"),
-        (r#"@remedy("ask") @quorum("17")"#, "`@quorum` is a number from 1 to 16"),
-        (r#"@remedy("ask") @quorum("two")"#, "`@quorum` is a number from 1 to 16"),
-        (r#"@remedy("ask") @approvers("a,,b")"#, "a group of `@approvers` must not be empty"),
-        (r#"@remedy("ask") @approvers("a b")"#, "a group of `@approvers` must not contain"),
-        (r#"@remedy("ask") @within("15")"#, "`@within` is a time"),
-        (r#"@remedy("ask") @within("0m")"#, "`@within` is a time"),
-        (r#"@remedy("ask") @within("+5m")"#, "`@within` is a time"),
-        (r#"@remedy("ask") @within("8d")"#, "`@within` is a time"),
-        (r#"@remedy("ask") @within("99999999999999999999d")"#, "`@within` is a time"),
-        (r#"@remedy("ask") @within("m")"#, "`@within` is a time"),
-        (r#"@approvers("a")"#, "`@approvers` belongs to `@remedy(\"ask\")`"),
-        (r#"@quorum("2")"#, "`@quorum` belongs to `@remedy(\"ask\")`"),
-        (r#"@within("5m")"#, "`@within` belongs to `@remedy(\"ask\")`"),
-        (r#"@fields("a")"#, "`@fields` belongs to `@remedy(\"redact\")`"),
-        (r#"@remedy("ask") @detectors("email")"#, "`@detectors` belongs to `@remedy(\"redact\")`"),
-        (r#"@remedy("redact") @detectors("email") @quorum("2")"#, "`@quorum` belongs to `@remedy(\"ask\")`"),
-        (r#"@remedy("redact")"#, "a redaction of everything would leave nothing"),
-        (r#"@remedy("redact") @fields("*")"#, "a redaction of everything would leave nothing"),
+        (r#"@mode("enforce")"#, "`@mode` must be shadow"),
+        (r#"@remedy("warn")"#, "`@remedy` must be ask or redact"),
+        (r#"@remedy("ask") @quorum("0")"#, "`@quorum` must be a number from 1 to 16"),
+        (r#"@remedy("ask") @quorum("17")"#, "`@quorum` must be a number from 1 to 16"),
+        (r#"@remedy("ask") @quorum("two")"#, "`@quorum` must be a number from 1 to 16"),
+        (r#"@remedy("ask") @approvers("a,,b")"#, "invalid group in `@approvers`: it must not be empty"),
+        (r#"@remedy("ask") @approvers("a b")"#, "invalid group in `@approvers`: it must not contain"),
+        (r#"@remedy("ask") @within("15")"#, "`@within` must be a duration"),
+        (r#"@remedy("ask") @within("0m")"#, "`@within` must be a duration"),
+        (r#"@remedy("ask") @within("+5m")"#, "`@within` must be a duration"),
+        (r#"@remedy("ask") @within("8d")"#, "`@within` must be a duration"),
+        (r#"@remedy("ask") @within("99999999999999999999d")"#, "`@within` must be a duration"),
+        (r#"@remedy("ask") @within("m")"#, "`@within` must be a duration"),
+        (r#"@approvers("a")"#, "`@approvers` requires `@remedy(\"ask\")`"),
+        (r#"@quorum("2")"#, "`@quorum` requires `@remedy(\"ask\")`"),
+        (r#"@within("5m")"#, "`@within` requires `@remedy(\"ask\")`"),
+        (r#"@fields("a")"#, "`@fields` requires `@remedy(\"redact\")`"),
+        (r#"@remedy("ask") @detectors("email")"#, "`@detectors` requires `@remedy(\"redact\")`"),
+        (r#"@remedy("redact") @detectors("email") @quorum("2")"#, "`@quorum` requires `@remedy(\"ask\")`"),
+        (r#"@remedy("redact")"#, "`@remedy(\"redact\")` needs a target"),
+        (r#"@remedy("redact") @fields("*")"#, "`@remedy(\"redact\")` needs a target"),
         (r#"@remedy("redact") @fields("a..b")"#, "`@fields`"),
         (r#"@remedy("redact") @detectors("e-mail")"#, "unknown detector `e-mail`"),
         (r#"@remedy("redact") @detectors("")"#, "unknown detector"),
-        (r#"@remedy("redact") @detectors("regex:(")"#, "cannot be used"),
+        (r#"@remedy("redact") @detectors("regex:(")"#, "invalid expression"),
     ] {
         let problem = one_problem(&format!("\n{annotations}\n{rule}"));
         assert!(problem.message.contains(part), "{annotations}: {problem:?}");
@@ -55,7 +55,7 @@ fn every_annotation_that_is_wrong_is_named() {
 
 #[test]
 fn a_permit_and_a_template_give_nothing() {
-    assert!(one_problem("permit(principal, action, resource);").message.starts_with("a permit gives nothing here"));
+    assert!(one_problem("permit(principal, action, resource);").message.starts_with("`permit` is not supported"));
     let template = "\n\nforbid(principal == ?principal, action, resource);";
     let problem = one_problem(template);
     assert!(problem.message.contains("template"));
@@ -70,7 +70,7 @@ fn nobody_is_asked_about_results() {
         r#"action in [Action::"result", Action::"result:mail.send"]"#,
     ] {
         let problem = one_problem(&format!(r#"@remedy("ask") forbid(principal, {scope}, resource);"#));
-        assert!(problem.message.contains("nobody can be asked"), "{scope}");
+        assert!(problem.message.contains("cannot be sent for approval"), "{scope}");
     }
     compile(r#"@remedy("ask") forbid(principal, action in [Action::"result", Action::"call"], resource);"#);
 }

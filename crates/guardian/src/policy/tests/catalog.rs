@@ -25,19 +25,19 @@ fn a_rule_that_fits_the_catalog_has_no_problem() {
 #[test]
 fn what_does_not_exist_is_named_with_what_is_nearest() {
     for (rule, part, help) in [
-        (r#"forbid(principal, action, resource == Tool::"mail.sned");"#, "no tool `mail.sned`", Some("mail.send")),
-        (r#"forbid(principal, action, resource in Service::"mial");"#, "no service `mial`", Some("`mail`")),
+        (r#"forbid(principal, action, resource == Tool::"mail.sned");"#, "unknown tool `mail.sned`", Some("mail.send")),
+        (r#"forbid(principal, action, resource in Service::"mial");"#, "unknown service `mial`", Some("`mail`")),
         (
             r#"forbid(principal, action == Action::"call:mail.sent", resource);"#,
-            "no action `call:mail.sent`",
+            "unknown action `call:mail.sent`",
             Some("call:mail.send"),
         ),
         (
             r#"forbid(principal, action, resource == Hook::"user_mesage");"#,
-            "no hook `user_mesage`",
+            "unknown hook `user_mesage`",
             Some("user_message"),
         ),
-        (r#"forbid(principal, action, resource) when { resource == Tool::"zzz" };"#, "no tool `zzz`", None),
+        (r#"forbid(principal, action, resource) when { resource == Tool::"zzz" };"#, "unknown tool `zzz`", None),
         (
             r#"forbid(principal, action == Action::"call:mail.send", resource) when { context.arguments.boddy == "x" };"#,
             "boddy",
@@ -95,8 +95,8 @@ fn a_rule_that_names_what_there_is_not_is_right_and_warned_about() {
         set.warnings(&[World::new().policy_tool()], principals)
     };
     for (rule, part, help) in [
-        (r#"forbid(principal == Principal::"clrek", action, resource);"#, "no principal `clrek`", Some("clerk")),
-        (r#"forbid(principal in Label::"trainees", action, resource);"#, "no label `trainees`", Some("trainee")),
+        (r#"forbid(principal == Principal::"clrek", action, resource);"#, "unknown principal `clrek`", Some("clerk")),
+        (r#"forbid(principal in Label::"trainees", action, resource);"#, "unknown label `trainees`", Some("trainee")),
         (
             r#"forbid(principal, action in Action::"call", resource) when { resource.tier == "wirte" };"#,
             "tier `wirte`",
@@ -114,12 +114,12 @@ fn a_rule_that_names_what_there_is_not_is_right_and_warned_about() {
         ),
         (
             r#"@remedy("ask") @approvers("security,legal") forbid(principal, action in Action::"call", resource);"#,
-            "no principal in the group of approvers `legal`",
+            "unknown approver group `legal`",
             None,
         ),
         (
             r#"@remedy("redact") @fields("boddy") forbid(principal, action == Action::"call:mail.send", resource);"#,
-            "no field `boddy`",
+            "unknown field `boddy`",
             Some("body"),
         ),
     ] {

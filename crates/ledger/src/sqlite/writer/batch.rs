@@ -1,5 +1,5 @@
-//! Batches: commands of one kind that one transaction commits together: what is the same for all of them, such as a busy
-//! grant's counter, is read and written once.
+//! Batches: commands of one kind that one transaction commits together. What they share, such as a busy grant's
+//! counter, is read and written once.
 
 use rusqlite::Connection;
 use toolgate_gate::ports::ledger::Generation;
@@ -51,12 +51,11 @@ impl<J: BatchOperation> Batch<J> {
                 self.parts.push(part);
                 self.replies.push(reply);
             }
-            // A caller that has gone away does not need the answer.
+            // A caller that has disconnected does not need the result.
             Err(failure) => drop(reply.send(Err(failure))),
         }
     }
 
-    /// Closes the batch.
     pub(super) fn start(self) -> RunningBatch<J> {
         let all = if self.parts.is_empty() { None } else { Some(J::of(self.parts)) };
         RunningBatch { all, replies: self.replies }
@@ -64,7 +63,7 @@ impl<J: BatchOperation> Batch<J> {
 }
 
 impl<J: BatchOperation> RunningBatch<J> {
-    /// Carries all of them out. After a failure the transaction holds some of what they do, and must be rolled back.
+    /// Runs all of them. After a failure the transaction contains some of their changes, and must be rolled back.
     pub(super) fn run_at_once(
         &self,
         connection: &mut Connection,
@@ -76,7 +75,7 @@ impl<J: BatchOperation> RunningBatch<J> {
         }
     }
 
-    /// What [`Self::run_at_once`] came to.
+    /// The result of [`Self::run_at_once`].
     pub(super) fn ended(self, replies: Vec<J::Reply>) -> BatchResult<J> {
         BatchResult { replies: self.replies, outcomes: replies.into_iter().map(Ok).collect() }
     }
@@ -95,7 +94,7 @@ impl<J: BatchOperation> BatchResult<J> {
     /// Sends each its outcome.
     pub(super) fn acknowledge(self, durable: &Result<(), SqlError>) {
         for (reply, outcome) in self.replies.into_iter().zip(self.outcomes) {
-            // A caller that has gone away does not need the answer.
+            // A caller that has disconnected does not need the result.
             let _ = reply.send(durable.clone().map_err(Failure::Sql).and(outcome));
         }
     }
@@ -107,14 +106,14 @@ fn together<J: BatchOperation>(
     connection: &mut Connection,
     generation: Generation,
 ) -> Vec<Result<J::Reply, Failure>> {
-    // An error before has ended the transaction: what would be written now would be another one.
+    // An earlier error has ended the transaction: a write now would be in another one.
     if connection.is_autocommit() {
         return (0..count).map(|_| Err(ended())).collect();
     }
     match in_savepoint(connection, &all, generation) {
         Ok(replies) => replies.into_iter().map(Ok).collect(),
         Err(failure) if count == 1 => vec![Err(failure)],
-        // One of them may be the reason: each by itself.
+        // One of them may be the cause: each is run on its own.
         Err(_) => {
             let parts = all.into_parts().into_iter();
             parts.flat_map(|part| together(J::of(vec![part]), 1, connection, generation)).collect()

@@ -1,5 +1,5 @@
-//! Checkpoints: what was written ahead is brought into the database itself. A thread of its own does that while the writer
-//! goes on; what is left between two transactions is the last bit, after which the write-ahead log begins anew.
+//! Checkpoints: the write-ahead log is copied into the database. A separate thread does most of it while the writer
+//! continues; between two transactions only the last part is left, after which the log restarts.
 
 use std::io;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use rusqlite::{Connection, ErrorCode};
 struct Marks {
     /// After so many more it is worked off.
     stride: usize,
-    /// From so many on it is to begin anew.
+    /// From this size the log should restart.
     full: usize,
-    /// With so many the writer waits for the other thread: only somebody who reads for long lets the log grow further.
+    /// At this size the writer waits for the other thread: only a long read lets the log grow further.
     overfull: usize,
 }
 
@@ -26,11 +26,11 @@ const MARKS: Marks = Marks { stride: 1_000, full: 4_000, overfull: 16_000 };
 /// The writer's side of it.
 pub(super) struct Checkpoints {
     marks: Marks,
-    /// How long the log is: SQLite tells after each commit.
+    /// The size of the log: SQLite reports it after each commit.
     pages: Arc<AtomicUsize>,
-    /// How long it was last time.
+    /// The size at the last check.
     seen: usize,
-    /// How long it is when it is worked off next.
+    /// The size at which the next checkpoint starts.
     next: usize,
     begin: Sender<()>,
     ended: Receiver<()>,
@@ -39,7 +39,7 @@ pub(super) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Takes the checkpoints of the writer's connection over, with another connection to the same database.
+    /// Takes over the checkpoints of the writer's connection, with another connection to the same database.
     pub(super) fn start(writer: &mut Connection, other: Connection) -> io::Result<Self> {
         let pages = Arc::new(AtomicUsize::new(0));
         let shared_pages = Arc::clone(&pages);
@@ -47,7 +47,7 @@ impl Checkpoints {
             shared_pages.store(usize::try_from(pages).unwrap_or(0), Ordering::Relaxed);
             Ok(())
         };
-        // It stands in the place of the checkpoints that SQLite makes by itself, before a commit returns.
+        // It replaces SQLite's automatic checkpoints, which run before a commit returns.
         writer.wal_hook(Some(hook)).map_err(io::Error::other)?;
         let (begin, begun) = channel();
         let (end, ended) = channel();
@@ -62,7 +62,7 @@ impl Checkpoints {
         Ok(Self { marks: MARKS, pages, seen: 0, next: MARKS.stride, begin, ended, in_flight: false })
     }
 
-    /// To be called between two transactions, when everybody has been told of the last one.
+    /// Called between two transactions, after the last one was acknowledged.
     pub(super) fn between_transactions(&mut self, writer: &Connection) {
         let Marks { stride, full, overfull } = self.marks;
         let pages = self.pages.load(Ordering::Relaxed);
@@ -76,7 +76,7 @@ impl Checkpoints {
             }
             self.in_flight = self.begin.send(()).is_ok();
         }
-        // A thread that is gone has ended, and is not waited for.
+        // A thread that has ended is not waited for.
         let ended = match self.ended.try_recv() {
             Err(TryRecvError::Empty) if pages < overfull => false,
             Err(TryRecvError::Empty) => {
@@ -95,13 +95,13 @@ impl Checkpoints {
     }
 }
 
-/// Brings as much into the database as those who read from it allow.
+/// Copies as much into the database as concurrent readers allow.
 fn work_off(connection: &Connection) {
     match connection.wal_checkpoint_v2(Some(rusqlite::MAIN_DB), CheckpointMode::PASSIVE) {
         // Where another process, such as the shell of SQLite, is at it, it is done as well.
         Err(error) if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) => {
-            // Nothing is lost: it is all in the log, which grows until this goes well again.
-            tracing::warn!(%error, "what was written ahead could not be brought into the ledger's file");
+            // Nothing is lost: everything is in the log, which grows until a checkpoint succeeds.
+            tracing::warn!(%error, "could not checkpoint the write-ahead log of the ledger");
         }
         _ => {}
     }
@@ -115,7 +115,7 @@ mod tests {
 
     const SMALL: Marks = Marks { stride: 10, full: 40, overfull: 160 };
 
-    /// A database with its writer, its checkpoints, and somebody who reads.
+    /// A database with its writer, its checkpoints, and a reader.
     struct Fixture {
         _directory: TempDir,
         writer: Connection,
@@ -144,7 +144,7 @@ mod tests {
             }
         }
 
-        /// Writes a page and a little more; how long the log is then.
+        /// Writes a page and a little more; returns the size of the log.
         fn write(&mut self) -> usize {
             self.writer.execute("INSERT INTO lines VALUES (?1)", ["x".repeat(5_000)]).unwrap();
             self.checkpoints.between_transactions(&self.writer);

@@ -1,4 +1,4 @@
-//! The queue before the writer. What comes while a transaction is carried out and flushed is taken into the next one
+//! The queue of the writer. Jobs that arrive while a transaction runs and is flushed are taken into the next one
 //! together: a flush costs the same for one job as for many.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,11 +8,11 @@ use toolgate_gate::distribution::Counted;
 
 use crate::batch_sizes::{BatchSizes, batch_sizes};
 
-/// How many may wait; beyond this callers wait for a place, which slows them down instead of filling memory.
+/// The capacity; beyond it callers wait for a slot, which slows them down instead of filling memory.
 const PLACES: usize = 4096;
 
-/// From how many on the writer has fallen behind. Below, a writer that has more to do takes larger transactions, which
-/// is the cheaper way to go on.
+/// The length from which the writer has fallen behind. Below it, a busy writer takes larger transactions, which is
+/// cheaper.
 const LONG: usize = 64;
 
 /// Jobs that wait for the writer.
@@ -28,7 +28,7 @@ struct State<J> {
     closed: bool,
 }
 
-/// The writer is gone.
+/// The writer has stopped.
 #[derive(Debug)]
 pub(super) struct Closed;
 
@@ -42,9 +42,8 @@ impl<J> Queue<J> {
         }
     }
 
-    /// Adds a job.
     pub(super) async fn push(&self, job: J) -> Result<(), Closed> {
-        // Given back when the writer takes the job.
+        // Released when the writer takes the job.
         self.places.acquire().await.map_err(|_| Closed)?.forget();
         let mut state = self.lock();
         if state.closed {
@@ -53,7 +52,7 @@ impl<J> Queue<J> {
         let first = state.waiting.is_empty();
         state.waiting.push(job);
         drop(state);
-        // Whoever finds others waiting knows that the writer is awake, or about to be.
+        // If other jobs already wait, the writer is awake, or about to be.
         if first {
             self.changed.notify_one();
         }
@@ -69,7 +68,7 @@ impl<J> Queue<J> {
         PLACES - self.places.available_permits()
     }
 
-    /// How many jobs were taken at once.
+    /// The number of jobs taken at once.
     pub(super) fn batches(&self) -> Counted {
         self.batches.counted()
     }
@@ -91,14 +90,14 @@ impl<J> Queue<J> {
         Some(jobs)
     }
 
-    /// Takes no more jobs; those that wait are still taken out.
+    /// Accepts no more jobs; waiting ones are still taken.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.places.close();
         self.changed.notify_one();
     }
 
-    /// Closes the queue and drops what waits, when the writer is gone, however it went: nobody waits for it in vain.
+    /// Closes the queue and drops its jobs when the writer has stopped for any reason: no caller waits in vain.
     pub(super) fn abandon(&self) {
         self.close();
         self.lock().waiting.clear();

@@ -1,4 +1,4 @@
-//! What can happen, and how often.
+//! The possible steps, and their frequencies.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -9,33 +9,22 @@ use super::terms::{Terms, terms};
 /// One step. Grants are picked by a number, counted from the newest.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// A direct grant.
     Grant {
-        /// On which credential.
         credential: usize,
-        /// To whom.
         agent: &'static str,
-        /// What.
         terms: Terms,
     },
-    /// A delegation.
     Delegate {
-        /// Of which grant.
         source: usize,
-        /// To whom.
         agent: &'static str,
-        /// What.
         terms: Terms,
     },
     /// A grant is paused.
     Suspend(usize),
-    /// A pause ends.
     Resume(usize),
-    /// A grant is taken back.
     Revoke(usize),
     /// A credential gets fresh material.
     Rotate(usize),
-    /// A credential ends for good.
     RevokeCredential(usize),
     /// Time passes, and expiry is announced.
     Wait(u64),

@@ -1,4 +1,4 @@
-//! What a grant or a delegation asks for: as plain data for the model, and as the real thing.
+//! The terms of a grant or a delegation: as plain data for the model, and as the real types.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +18,7 @@ use super::Sample;
 pub const SCOPES: [&str; 4] = ["charges.create", "charges.read", "refunds.create", "payouts.create"];
 const PARAMETERS: [&str; 2] = ["amount", "metadata.level"];
 
-/// Everything that is said about a grant when it is made. What is `None` in a delegation is left open; the scopes are
-/// then those of the source.
+/// The terms of a new grant. `None` in a delegation is unspecified; the scopes are then those of the source.
 #[derive(Debug, Clone)]
 pub struct Terms {
     pub scopes: Option<BTreeSet<&'static str>>,
@@ -34,7 +33,6 @@ pub struct Terms {
     pub lifetime: Option<Option<u64>>,
 }
 
-/// What is said about one parameter.
 #[derive(Debug, Clone, Default)]
 pub struct Rule {
     pub values: Option<BTreeSet<i64>>,
@@ -92,7 +90,7 @@ fn rarely<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> impl Strate
     prop::option::weighted(0.1, strategy)
 }
 
-/// Calls to judge: no parameter, one, or both.
+/// Sample calls: no parameter, one, or both.
 pub fn samples() -> Vec<Sample> {
     let mut samples = vec![(json!({}), BTreeMap::new())];
     for amount in 0..6 {
@@ -106,7 +104,7 @@ pub fn samples() -> Vec<Sample> {
 }
 
 impl Terms {
-    /// As a direct grant: what is left open is generous, so that there is something to delegate.
+    /// As a direct grant: unspecified terms are generous, so that there is something to delegate.
     pub fn authority(&self, now: Timestamp) -> Authority {
         Authority {
             scopes: named(&self.scopes_below(&SCOPES[..3].iter().copied().collect())),
@@ -131,7 +129,7 @@ impl Terms {
         }
     }
 
-    /// The scopes that are asked for where the source has these.
+    /// The requested scopes if the source has these.
     pub fn scopes_below(&self, source: &BTreeSet<&'static str>) -> BTreeSet<&'static str> {
         self.scopes.clone().unwrap_or_else(|| source.clone())
     }

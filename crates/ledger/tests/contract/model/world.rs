@@ -1,5 +1,5 @@
-//! The model: the rules of grants as plainly as they can be written, with none of the code that they are checked
-//! against (but the names of statuses and codes). Every question is answered by walking up the lineage.
+//! The model: the rules of grants, written as plainly as possible, without any of the code that they are checked
+//! against (except the names of statuses and codes). Every query goes up the lineage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,13 @@ use toolgate_model::grant::GrantStatus;
 use super::action::Action;
 use super::terms::{SCOPES, Terms};
 
-/// What came of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// There was nothing to do it to.
     Nothing,
-    /// It was done.
     Done,
     /// It was done, and so many grants ended.
     Ended(u64),
-    /// It was refused.
     Refused(Code),
 }
 
@@ -57,7 +54,7 @@ impl World {
         self.credentials.push(Credential { end, revoked: false });
     }
 
-    /// Where a grant itself stands.
+    /// The grant's own status.
     pub fn status(&self, grant: usize) -> GrantStatus {
         let grant = &self.grants[grant];
         if grant.revoked {
@@ -71,7 +68,7 @@ impl World {
         }
     }
 
-    /// Where a grant stands in effect.
+    /// The effective status of a grant.
     pub fn standing(&self, grant: usize) -> GrantStatus {
         let own = self.status(grant);
         if own == GrantStatus::Revoked || own == GrantStatus::Expired {
@@ -84,7 +81,7 @@ impl World {
             .unwrap_or(GrantStatus::Active)
     }
 
-    /// Whether a call with these parameters keeps to every rule of the lineage.
+    /// Whether a call with these parameters satisfies every rule of the lineage.
     pub fn permits(&self, grant: usize, parameters: &BTreeMap<&'static str, i64>) -> bool {
         self.lineage(grant).flat_map(|above| &self.grants[above].terms.rules).all(|(name, rule)| {
             parameters.get(name).is_none_or(|value| {
@@ -100,17 +97,16 @@ impl World {
         self.lineage(grant).filter_map(|above| self.grants[above].terms.calls_per_hour).min()
     }
 
-    /// How many grants were delegated from this one, at any distance.
+    /// The number of descendants.
     pub fn count_below(&self, grant: usize) -> usize {
         self.subtree(grant).len() - 1
     }
 
-    /// How often each thing happened.
+    /// How often each transition happened.
     pub fn transitions(&self) -> BTreeMap<String, usize> {
         self.transitions.clone()
     }
 
-    /// Does one step.
     pub fn play(&mut self, action: &Action) -> Outcome {
         match action {
             Action::Grant { credential, terms, .. } => self.grant(*credential, terms),
@@ -241,7 +237,7 @@ impl World {
                 _ => false,
             };
             let raised = matches!((own.max, rule.max), (Some(own), Some(max)) if own > max);
-            // Who denies something of a parameter must deny all that is denied so far.
+            // A delegation that denies values of a parameter must deny all that are denied so far.
             let denied_so_far = self.lineage(source).filter_map(|above| self.grants[above].terms.rules.get(name));
             let dropped =
                 !own.denied.is_empty() && denied_so_far.into_iter().any(|rule| !rule.denied.is_subset(&own.denied));
@@ -338,7 +334,7 @@ impl World {
     }
 }
 
-/// The number of one of so many grants, counted from the newest, so that small numbers make long lineages.
+/// The index of a grant, counted from the newest, so that small numbers make long lineages.
 pub fn pick(count: usize, number: usize) -> Option<usize> {
     count.checked_sub(1).map(|newest| newest - number % count)
 }

@@ -1,4 +1,4 @@
-//! Approvals for the rules: a call that waits in some process, people who answer, and what their answers cover.
+//! Approvals for tests: a call that waits in some process, approvers, and what their decisions cover.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,20 +20,19 @@ use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_testkit::ledger_fixture::{TestTenant, principal};
 
-/// How long a question of the tests can be answered.
+/// How long an approval of the tests can be decided, in seconds.
 pub const WAIT: u64 = 300;
 /// The tool that the calls of the tests are of.
 pub const TOOL: &str = "stripe.charges.create";
 
-/// Those who answer in the tests.
+/// The approvers of the tests.
 const PEOPLE: [&str; 6] = ["alice", "billing", "bob", "carol", "host", "scheduler"];
 
-/// A process.
 pub fn process(tenant: &TestTenant) -> ProcessId {
     ProcessId::new(tenant.now(), random().expect("random bytes"))
 }
 
-/// A question that is not written down: may `billing` make a charge?
+/// An approval that is not stored: may `billing` make a charge?
 pub fn question(tenant: &TestTenant) -> Approval {
     let now = tenant.now();
     Approval {
@@ -74,13 +73,13 @@ pub fn under(rule: ApprovalRule, question: Approval) -> Approval {
     Approval { rule, ..question }
 }
 
-/// The rule that these groups must answer.
+/// The rule that these groups must approve.
 pub fn by_groups(groups: &[&str]) -> ApprovalRule {
     let groups: BTreeSet<String> = groups.iter().map(|group| (*group).to_owned()).collect();
     ApprovalRule { groups, ..ApprovalRule::default() }
 }
 
-/// Has those there who may be going to answer, so that an answer changes nothing but the approval.
+/// Registers the possible approvers, so that a decision changes nothing but the approval.
 pub async fn people(tenant: &TestTenant) {
     for person in PEOPLE {
         key_of(tenant, &principal(person)).await;
@@ -88,13 +87,13 @@ pub async fn people(tenant: &TestTenant) {
     key_of(tenant, &tenant.administrator).await;
 }
 
-/// What writes a question down whose call waits in this process, for a tool that needs no grant.
+/// The command that stores an approval whose call waits in this process, for a tool that needs no grant.
 pub fn requesting(tenant: &TestTenant, process: ProcessId, approval: Approval) -> RequestApproval {
     let audit = tenant.audit_of(&approval.agent);
     RequestApproval { audit, approval, process, grants: Vec::new(), most_of_agent: 2_000, parks: None }
 }
 
-/// Writes a question down whose call waits in this process.
+/// Stores an approval whose call waits in this process.
 pub async fn ask_in(tenant: &TestTenant, process: ProcessId, approval: Approval) -> Approval {
     people(tenant).await;
     let request = requesting(tenant, process, approval.clone());
@@ -102,7 +101,7 @@ pub async fn ask_in(tenant: &TestTenant, process: ProcessId, approval: Approval)
     approval
 }
 
-/// Writes a question down whose call waits in a process that lives as long as it can be answered.
+/// Stores an approval whose call waits in a process that is alive as long as it can be decided.
 pub async fn ask(tenant: &TestTenant, approval: Approval) -> Approval {
     let process = process(tenant);
     let heartbeat = Heartbeat { process, time: approval.expires_at, attended: Vec::new() };
@@ -115,7 +114,7 @@ pub async fn now(tenant: &TestTenant, approval: &Approval) -> Approval {
     tenant.ledger.approval(&tenant.id, approval.id).await.unwrap().expect("an approval of this tenant")
 }
 
-/// The word of somebody.
+/// A vote.
 pub fn word(tenant: &TestTenant, approval: &Approval, by: &PrincipalId, decision: Decision) -> DecideApproval {
     DecideApproval {
         audit: tenant.audit_of(by),
@@ -142,7 +141,7 @@ pub fn named(mut word: DecideApproval, key: &str) -> DecideApproval {
     word
 }
 
-/// Changes somebody who is there.
+/// Changes an existing principal.
 pub async fn change(tenant: &TestTenant, person: &PrincipalId, changes: PrincipalChanges) {
     let now = tenant.ledger.principal(&tenant.id, person).await.unwrap().expect("a principal of this tenant");
     let (audit, id, expected_revision) = (tenant.audit(), person.clone(), now.revision);
@@ -150,20 +149,20 @@ pub async fn change(tenant: &TestTenant, person: &PrincipalId, changes: Principa
     tenant.ledger.update_principal(command).await.unwrap();
 }
 
-/// Has somebody hold these scopes and no others.
+/// Gives a principal exactly these scopes.
 pub async fn holds(tenant: &TestTenant, person: &PrincipalId, scopes: &[&str]) {
     let scopes = HeldScopes::from_stored(scopes.iter().map(|scope| (*scope).to_owned()));
     change(tenant, person, PrincipalChanges { scopes: Some(scopes), ..PrincipalChanges::default() }).await;
 }
 
-/// Has a word counted, of somebody who is there and shows a key.
+/// Casts a vote of an existing principal with a key.
 pub async fn say(tenant: &TestTenant, mut word: DecideApproval) -> Result<Approval, Refusal> {
     let key = key_of(tenant, &word.vote.by).await;
     word.audit = tenant.mandate(&word.vote.by, key).await;
     tenant.ledger.decide_approval(word).await
 }
 
-/// A key of somebody, who is registered if need be.
+/// A key of a principal, which is registered if needed.
 pub async fn key_of(tenant: &TestTenant, person: &PrincipalId) -> KeyId {
     let stored = || async { tenant.ledger.keys(&tenant.id, person).await.unwrap().first().map(|key| key.id) };
     if let Some(key) = stored().await {
@@ -178,24 +177,21 @@ pub async fn key_of(tenant: &TestTenant, person: &PrincipalId) -> KeyId {
     stored().await.expect("a key")
 }
 
-/// Somebody says yes.
 pub async fn approve(tenant: &TestTenant, approval: &Approval, by: &str) -> Result<Approval, Refusal> {
     say(tenant, word(tenant, approval, &principal(by), Decision::Approve)).await
 }
 
-/// Somebody says no.
 pub async fn deny(tenant: &TestTenant, approval: &Approval, by: &str) -> Result<Approval, Refusal> {
     say(tenant, word(tenant, approval, &principal(by), Decision::Deny)).await
 }
 
-/// Ends an approval without an answer.
 pub async fn end(tenant: &TestTenant, approval: &Approval, status: ApprovalStatus) -> Result<Approval, Refusal> {
     let reason = "whoever waited is gone".to_owned();
     let audit = tenant.audit_of(&approval.agent);
     tenant.ledger.end_approval(EndApproval { audit, id: approval.id, status, reason }).await
 }
 
-/// What covers all later calls of the tool everywhere, not written down.
+/// A standing approval for all later calls of the tool, not stored.
 pub fn everywhere(tenant: &TestTenant, approval: &Approval) -> StandingApproval {
     StandingApproval {
         id: StandingApprovalId::new(tenant.now(), random().expect("random bytes")),
@@ -231,7 +227,7 @@ pub fn always(tenant: &TestTenant, approval: &Approval, standing: StandingApprov
     word
 }
 
-/// A standing approval of a tenant, by an answer of its own, changed before it is written down.
+/// A standing approval of a tenant, from its own decision, modified before it is stored.
 pub async fn standing(tenant: &TestTenant, change: impl FnOnce(&mut StandingApproval)) -> StandingApproval {
     let asked = ask(tenant, question(tenant)).await;
     let mut standing = everywhere(tenant, &asked);
@@ -245,12 +241,11 @@ pub async fn standing_now(tenant: &TestTenant, standing: &StandingApproval) -> S
     tenant.ledger.standing(&tenant.id, standing.id).await.unwrap().expect("a standing approval of this tenant")
 }
 
-/// Takes a standing approval back.
 pub async fn revoke(tenant: &TestTenant, id: StandingApprovalId) -> Result<StandingApproval, Refusal> {
     tenant.ledger.revoke_standing(RevokeStanding { audit: tenant.audit(), id }).await
 }
 
-/// The call, resting on this answer.
+/// The call, based on this decision.
 pub fn by_answer(mut call: Admit, approval: &Approval) -> Admit {
     call.consent = Consent { approval: Some(approval.id), ..Consent::default() };
     call.approval_digest = Some(approval.digest.clone());

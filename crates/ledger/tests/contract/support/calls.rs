@@ -16,22 +16,20 @@ use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationStatus};
 use toolgate_model::principal::{Principal, PrincipalId};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
-/// How long a call of the tests may take.
+/// The timeout of a call in the tests, in seconds.
 pub const DEADLINE: u64 = 60;
 
 /// An agent that calls, with the key that it shows.
 #[derive(Clone)]
 pub struct Caller {
-    /// Where it is.
     pub tenant: TestTenant,
-    /// Who it is.
     pub agent: PrincipalId,
     /// The key that it shows.
     pub key: KeyId,
 }
 
 impl Caller {
-    /// An agent in a tenant of its own.
+    /// An agent in its own tenant.
     pub async fn new(fixture: &LedgerFixture) -> Self {
         Self::of(&fixture.tenant().await, "billing").await
     }
@@ -48,7 +46,7 @@ impl Caller {
         Self { tenant: self.tenant.through(fixture.replica().await), ..self.clone() }
     }
 
-    /// A direct grant on a credential of its own that allows so many calls in an hour.
+    /// A direct grant on its own credential with this hourly limit.
     pub async fn grant(&self, per_hour: impl Into<Option<u64>>) -> Grant {
         let credential = self.tenant.credential().await;
         let mut grant = self.tenant.new_grant(&credential, &self.agent);
@@ -69,8 +67,8 @@ impl Caller {
         self.tenant.ledger.held_grant(&self.tenant.id, grant).await.unwrap().expect("a grant of this tenant")
     }
 
-    /// The command for a call through this grant, decided on what is known now. It is ended by the clock when the grant
-    /// or the credential is.
+    /// The command for a call through this grant, decided on the present state. It expires with the grant or the
+    /// credential.
     pub async fn call(&self, grant: &Grant) -> Admit {
         let held_grant = self.held_grant(grant.id).await;
         let lineage = held_grant.lineage.ancestors().iter().chain([held_grant.lineage.grant()]);
@@ -108,7 +106,7 @@ impl Caller {
         ledger.policies(id, self.tenant.now(), Freshness::Newest).await.unwrap().revision
     }
 
-    /// The revision of a principal that is there.
+    /// The revision of a registered principal.
     pub async fn registered(&self, principal: &PrincipalId) -> Option<Arc<Principal>> {
         let found = self.tenant.ledger.principal(&self.tenant.id, principal).await.unwrap();
         found.filter(|principal| principal.removed_at.is_none()).map(Arc::new)
@@ -165,7 +163,7 @@ impl Caller {
         self.tenant.ledger.admit(Arc::new(call)).await.unwrap()
     }
 
-    /// Has a call through this grant admitted, decided on what is known now.
+    /// Admits a call through this grant, decided on the present state.
     pub async fn admit(&self, grant: &Grant) -> Admission {
         self.send(self.call(grant).await).await
     }
@@ -177,7 +175,7 @@ impl Caller {
         call
     }
 
-    /// The command that settles this call as carried out, with this answer.
+    /// The command that settles this call as executed, with this result.
     pub fn settlement(&self, call: &Admit, answer: &str) -> Settle {
         let mut invocation = call.invocation.clone();
         invocation.status = InvocationStatus::Success;
@@ -194,7 +192,7 @@ impl Caller {
         }
     }
 
-    /// Settles this call as carried out, with this answer.
+    /// Settles this call as executed, with this result.
     pub async fn settle(&self, call: &Admit, answer: &str) {
         self.tenant.ledger.settle(Arc::new(self.settlement(call, answer))).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! What guardians say, and policies, for the rules.
+//! Guardian decisions and policies for tests.
 
 use toolgate_gate::ports::ledger::{ActivePolicies, ApplyPolicies, Freshness, PolicyChange};
 use toolgate_model::guard::{
@@ -36,7 +36,7 @@ pub async fn policies(tenant: &TestTenant) -> std::sync::Arc<ActivePolicies> {
     tenant.ledger.policies(&tenant.id, tenant.now(), Freshness::Newest).await.unwrap()
 }
 
-/// What the gate's own policies say at this point.
+/// A decision of the gate's own policies at this hook.
 pub fn decision(hook: Hook, effective: VerdictKind, invocation: Option<InvocationId>) -> Box<HookDecision> {
     let record = GuardianRecord {
         guardian: "policy".to_owned(),

@@ -14,7 +14,7 @@ use super::calls::{Caller, another};
 pub struct Replicas(pub [Caller; 2]);
 
 impl Replicas {
-    /// An agent in a tenant of its own.
+    /// An agent in its own tenant.
     pub async fn of(fixture: &LedgerFixture) -> Self {
         let here = Caller::new(fixture).await;
         let there = here.at_replica(fixture).await;
@@ -26,7 +26,7 @@ impl Replicas {
         &self.0[0]
     }
 
-    /// The agent at the replica whose turn it is.
+    /// The agent at the replica for this number.
     pub fn turn(&self, number: usize) -> &Caller {
         &self.0[number % 2]
     }
@@ -38,7 +38,7 @@ impl Replicas {
         Self(self.0.clone().map(|caller| Caller { key, ..caller }))
     }
 
-    /// Sends these calls at once, turn by turn at each replica, and answers what came of them.
+    /// Sends these calls concurrently, alternating between replicas, and returns their outcomes.
     pub async fn send(&self, calls: Vec<Admit>) -> Vec<(InvocationId, Admission)> {
         let mut attempts = JoinSet::new();
         for (number, call) in calls.into_iter().enumerate() {
@@ -60,7 +60,7 @@ pub fn admitted(outcomes: &[(InvocationId, Admission)]) -> BTreeSet<InvocationId
     admitted.map(|(id, _)| *id).collect()
 }
 
-/// The calls that are written down.
+/// The recorded calls.
 pub async fn recorded(caller: &Caller) -> BTreeSet<InvocationId> {
     caller.records().await.into_iter().map(|record| record.id).collect()
 }

@@ -29,7 +29,7 @@ fn the_first_decision_wins_and_whoever_is_later_is_told_who_was_first() {
         error,
         DecideError::Already { status: ApprovalStatus::Denied, by: principal("ann"), channel: "terminal" }
     );
-    assert_eq!(error.to_string(), "it was denied already, by ann over terminal");
+    assert_eq!(error.to_string(), "the approval was already denied by ann over terminal");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn only_somebody_of_one_of_the_groups_answers() {
     let approval = Approval { rule, ..pending() };
     for scopes in [&[][..], &["approver:web"], &["approver"], &["dba"]] {
         let refused = say(&approval, vote("ann", Decision::Approve), scopes).unwrap_err();
-        assert_eq!(refused.to_string(), "this call is for the approvers of dba or on-call", "{scopes:?}");
+        assert_eq!(refused.to_string(), "only approvers of dba or on-call may decide this call", "{scopes:?}");
         assert!(say(&approval, vote("ann", Decision::Deny), scopes).is_err(), "{scopes:?}");
     }
     for scopes in [&["approver:dba"][..], &["approver:on-call"], &["approver:*"]] {
@@ -149,7 +149,7 @@ fn an_answer_is_one_of_those_that_were_offered() {
     assert_eq!(ended(say(&question, word("left"), &[])).answer.as_deref(), Some("left"));
     for answer in ["middle", "Left", "left "] {
         let refused = say(&question, word(answer), &[]).unwrap_err();
-        assert_eq!(refused.to_string(), "the answer is none of those that were offered: left, right");
+        assert_eq!(refused.to_string(), "the answer must be one of: left, right");
     }
 }
 

@@ -1,131 +1,94 @@
-//! What the verifier of an export can find, each with the line and the event that it is about.
+//! The findings of the verifier, each with its line and event.
 
 use thiserror::Error;
 
 use crate::audit_export::MAX_LINE_BYTES;
 use crate::checkpoint::CheckpointError;
 
-/// The first thing in an export that is not as it was logged.
+/// The first difference between an export and the log.
 #[derive(Debug, Error)]
 pub enum VerifyError {
-    /// The first line is not the head of an export.
     #[error("line 1 is not the header of an audit export: {reason}; export the log again")]
-    Header {
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The head is not signed by the key that is trusted.
+    Header { reason: String },
+    /// The head is not signed by the trusted key.
     #[error("line 1: {0}")]
     Head(#[from] CheckpointError),
-    /// The hashes of a block are not those that were logged, or their line is gone: none of its events can be trusted.
-    #[error("block {block} (line {line}) was forged: it does not hold the hashes of events {sequence} to {last}")]
+    /// The hashes of a block are not those that were logged, or their line is missing: none of its events can be
+    /// trusted.
+    #[error("block {block} (line {line}) was forged: it does not contain the hashes of events {sequence} to {last}")]
     BlockForged {
-        /// Which block.
         block: u64,
-        /// Its first event.
+        /// The first event of the block.
         sequence: u64,
-        /// Its last event.
+        /// The last event of the block.
         last: u64,
-        /// Where.
         line: u64,
     },
-    /// Another event stands in its place.
+    /// Another event is in its place.
     #[error("event {sequence} (line {line}) was changed: it is not the event that was logged")]
-    Changed {
-        /// Which event.
-        sequence: u64,
-        /// Where.
-        line: u64,
-    },
-    /// The event is right but bears another number.
-    #[error("event {sequence} (line {line}) was changed: its sequence is not {sequence} any more")]
-    Renumbered {
-        /// Which event.
-        sequence: u64,
-        /// Where.
-        line: u64,
-    },
-    /// The event has the right hash but is not written as toolgate writes it.
-    #[error("event {sequence} (line {line}) was changed: it is not written in canonical JSON any more")]
-    Rewritten {
-        /// Which event.
-        sequence: u64,
-        /// Where.
-        line: u64,
-    },
-    /// An event was removed.
-    #[error("event {sequence} is missing: it should stand at line {line}")]
+    Changed { sequence: u64, line: u64 },
+    /// The event is unchanged except for its sequence.
+    #[error("event {sequence} (line {line}) was changed: its sequence is no longer {sequence}")]
+    Renumbered { sequence: u64, line: u64 },
+    /// The event has the right hash but is not in canonical form.
+    #[error("event {sequence} (line {line}) was changed: it is no longer canonical JSON")]
+    Rewritten { sequence: u64, line: u64 },
+    #[error("event {sequence} is missing: expected at line {line}")]
     Missing {
-        /// Which event.
         sequence: u64,
         /// Where it should be.
         line: u64,
     },
-    /// Events were put into another order.
-    #[error("event {sequence} is out of order: event {found} stands in its place at line {line}")]
+    #[error("event {sequence} is out of order: found event {found} at line {line}")]
     OutOfOrder {
         /// The event that comes too late.
         sequence: u64,
         /// The event that comes too early.
         found: u64,
-        /// Where.
         line: u64,
     },
-    /// Something that was never logged there, or a copy.
+    /// A line that was never logged there, or a copy.
     #[error("line {line} was inserted before event {sequence}: it was not logged there")]
     Inserted {
-        /// The event that should stand there, or would come next.
+        /// The expected or the next event.
         sequence: u64,
-        /// Where.
         line: u64,
     },
-    /// The export stops before its end.
-    #[error("the export is cut off at line {line}: {} should follow", awaited(*.sequence))]
+    /// The export ends early.
+    #[error("the export is truncated at line {line}: expected {}", awaited(*.sequence))]
     Truncated {
-        /// The first event that is not there; `None` where no event is lacking.
+        /// The first missing event; `None` if no event is missing.
         sequence: Option<u64>,
-        /// Where.
         line: u64,
     },
-    /// A line that cannot be read.
-    #[error("line {line} cannot be read, where {} should stand: {reason}", awaited(*.sequence))]
+    #[error("line {line} is invalid, expected {}: {reason}", awaited(*.sequence))]
     Malformed {
-        /// The event that should stand there or follow.
+        /// The expected or the next event.
         sequence: Option<u64>,
-        /// Where.
         line: u64,
-        /// What is wrong with it.
         reason: String,
     },
-    /// A line that is too long to be one of ours.
-    #[error("line {line} is longer than {MAX_LINE_BYTES} bytes, where {} should stand", awaited(*.sequence))]
+    #[error("line {line} is longer than {MAX_LINE_BYTES} bytes, expected {}", awaited(*.sequence))]
     LineTooLong {
-        /// The event that should stand there or follow.
+        /// The expected or the next event.
         sequence: Option<u64>,
-        /// Where.
         line: u64,
     },
-    /// The end line counts differently.
+    /// The end line has another count.
     #[error("the end line (line {line}) was changed: the signed head has {size} events")]
     WrongEnd {
-        /// What it should say.
+        /// The expected count.
         size: u64,
-        /// Where.
         line: u64,
     },
-    /// Something follows the end.
-    #[error("there is more at line {line}, after the end of the export; it was not logged")]
-    TrailingData {
-        /// Where.
-        line: u64,
-    },
-    /// The file could not be read.
-    #[error("the export could not be read: {0}")]
+    #[error("line {line} follows the end of the export; it was not logged")]
+    TrailingData { line: u64 },
+    #[error("could not read the export: {0}")]
     Read(#[from] std::io::Error),
 }
 
 impl VerifyError {
-    /// A stable word for the kind of fault, for programs.
+    /// A stable identifier of the finding, for programs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Header { .. } => "header",
@@ -143,7 +106,7 @@ impl VerifyError {
         }
     }
 
-    /// The first bad event; `None` where the fault is not in the events.
+    /// The first invalid event; `None` if the fault is not in the events.
     pub fn sequence(&self) -> Option<u64> {
         match self {
             Self::BlockForged { sequence, .. }
@@ -162,7 +125,7 @@ impl VerifyError {
         }
     }
 
-    /// The line of the export, counted from 1; `None` where it could not be read at all.
+    /// The line of the export, counted from 1; `None` if it could not be read at all.
     pub fn line(&self) -> Option<u64> {
         match self {
             Self::Header { .. } | Self::Head(_) => Some(1),

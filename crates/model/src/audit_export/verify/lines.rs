@@ -1,4 +1,4 @@
-//! The lines of an export, read one at a time into one buffer, and what each of them is.
+//! The lines of an export, read one at a time into one buffer, and their types.
 
 use std::io::{BufRead, Read};
 
@@ -10,7 +10,7 @@ use crate::audit_export::{MAX_LINE_BYTES, SEQUENCE, broken_reason, exported_leaf
 use crate::merkle::Hash;
 use crate::strict_json;
 
-/// A line behind the header.
+/// A line after the header.
 pub(super) enum Entry {
     Block(Block),
     Event(Event),
@@ -32,20 +32,20 @@ struct End {
 }
 
 pub(super) struct Event {
-    /// The sequence that it claims.
+    /// The sequence in the line.
     pub sequence: Option<u64>,
-    /// The leaf that it has in truth.
+    /// The leaf computed from the line.
     pub leaf: Hash,
-    /// Whether its line is the canonical form. One hash can stand for several texts (1.0 and 1), but only one of
-    /// them was exported.
+    /// Whether the line is in canonical form. Several texts can have one hash (1.0 and 1), but only one of them was
+    /// exported.
     pub canonical: bool,
 }
 
-/// What is left of a block behind a bad event.
+/// The rest of a block after an invalid event.
 pub(super) struct RestOfBlock {
-    /// How many more lines it has.
+    /// The number of remaining lines.
     pub events: usize,
-    /// Whether the event that was expected is among them.
+    /// Whether the expected event is among them.
     pub holds_expected: bool,
 }
 
@@ -60,7 +60,7 @@ impl<R: BufRead> Lines<R> {
         Self { reader, buffer: Vec::new(), number: 0 }
     }
 
-    /// The next line as it is; `None` at the end of the file. `awaited` is the event that should come, for the error.
+    /// The next line; `None` at the end of the file. `awaited` is the expected event, for the error.
     pub fn next(&mut self, awaited: Option<u64>) -> Result<Option<&[u8]>, VerifyError> {
         self.buffer.clear();
         self.number += 1;
@@ -74,7 +74,7 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(&self.buffer))
     }
 
-    /// The next line, understood, with its number.
+    /// The next line, parsed, with its number.
     pub fn entry(&mut self, awaited: Option<u64>) -> Result<(u64, Entry), VerifyError> {
         let Some(line) = self.next(awaited)? else {
             return Err(VerifyError::Truncated { sequence: awaited, line: self.number });
@@ -103,7 +103,7 @@ impl<R: BufRead> Lines<R> {
             match Entry::parse(line) {
                 Ok(Entry::Event(event)) => rest.holds_expected |= Some(&event.leaf) == expected,
                 Ok(Entry::Block(_) | Entry::End(_)) => break,
-                // Not readable, but it stands in some event's place.
+                // Invalid, but it takes the place of an event.
                 Err(_) => {}
             }
             rest.events += 1;
@@ -111,7 +111,7 @@ impl<R: BufRead> Lines<R> {
         rest
     }
 
-    /// Whether the line in the buffer is whole.
+    /// Whether the line in the buffer is complete.
     fn ended(&self) -> bool {
         self.buffer.last() == Some(&b'\n')
     }
@@ -121,19 +121,19 @@ impl Entry {
     fn parse(line: &[u8]) -> Result<Self, String> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         if let Some(reason) = broken_reason(line) {
-            return Err(format!("the gate could not go on: {reason}"));
+            return Err(format!("the gate aborted the export: {reason}"));
         }
         let value = strict_json::parse_written(line).map_err(|error| error.to_string())?;
         let Value::Object(event) = value else { return Err("not a JSON object".to_owned()) };
-        // An event may have members of any name, so what bears a sequence is one.
+        // An event may have members of any name, so a line with a sequence is one.
         let names = |name: &str| !event.contains_key(SEQUENCE) && event.contains_key(name);
         if names("block") {
             let block = serde_json::from_value(Value::Object(event));
-            return block.map(Self::Block).map_err(|_| "a block line has block, leaves and proof".to_owned());
+            return block.map(Self::Block).map_err(|_| "a block line must have block, leaves and proof".to_owned());
         }
         if names("end") {
             let end = serde_json::from_value::<End>(Value::Object(event));
-            return end.map(|end| Self::End(end.end)).map_err(|_| "an end line has only its count".to_owned());
+            return end.map(|end| Self::End(end.end)).map_err(|_| "an end line must have only `end`".to_owned());
         }
         Ok(Self::Event(Event {
             sequence: event.get(SEQUENCE).and_then(Value::as_u64),

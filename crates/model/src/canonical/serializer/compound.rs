@@ -37,11 +37,11 @@ impl<'a> List<'a> {
 
 pub(crate) struct Object<'a> {
     out: &'a mut Vec<u8>,
-    /// Where its first member stands.
+    /// The position of the first member.
     start: usize,
-    /// Where the last name stands, without its quotes.
+    /// The position of the last name, without its quotes.
     last: Range<usize>,
-    /// Whether every name so far is behind the one before.
+    /// Whether all names so far are in order.
     sorted: bool,
     close: &'static str,
 }
@@ -53,7 +53,7 @@ impl<'a> Object<'a> {
         Self { out, start, last: 0..0, sorted: true, close }
     }
 
-    /// INVARIANT: the names of fields are ASCII without anything to escape.
+    /// INVARIANT: the names of fields are ASCII and need no escaping.
     fn field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), CanonicalError> {
         self.separate();
         self.out.push(b'"');
@@ -70,7 +70,7 @@ impl<'a> Object<'a> {
         write_serialized(name, self.out)?;
         match self.out.get(quote) {
             Some(b'"') => {}
-            // Whatever else is written without quotes: numbers and booleans.
+            // Values written without quotes: numbers and booleans.
             Some(b'-' | b'0'..=b'9' | b't' | b'f') => {
                 self.out.insert(quote, b'"');
                 self.out.push(b'"');
@@ -79,7 +79,7 @@ impl<'a> Object<'a> {
         }
         let name = quote + 1..self.out.len().saturating_sub(1);
         let written = self.out.get(name.clone()).unwrap_or_default();
-        // The order is that of UTF-16, which is the order of the bytes for plain names only; the others are sorted.
+        // The order is that of UTF-16, which equals byte order for plain names only; the others are sorted.
         self.sorted &= written.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
         self.compare(name);
         Ok(())
@@ -110,7 +110,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Sorts the members that begin here and go on to the end.
+/// Sorts the members from here to the end.
 fn sort_members(out: &mut Vec<u8>, start: usize) {
     let written = out.split_off(start);
     let mut members = members(&written);
@@ -136,7 +136,7 @@ fn members(mut rest: &[u8]) -> Vec<(String, &[u8])> {
     members
 }
 
-/// Up to the first comma that separates members.
+/// The length up to the first comma that separates members.
 fn member_length(written: &[u8]) -> usize {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     let ends = |byte: &u8| {

@@ -87,9 +87,9 @@ fn a_widening_says_what_the_source_allows() {
     let child = constraints(json!({"max_invocations_per_hour": 11}));
     let source = constraints(json!({"max_invocations_per_hour": 10}));
     let said = child.first_widening(&source).unwrap().to_string();
-    assert_eq!(said, "`constraints.max_invocations_per_hour` is 11, and the source grant allows at most 10");
+    assert_eq!(said, "`constraints.max_invocations_per_hour` is 11; the source grant allows at most 10");
     let said = allowed(json!({"a": ["x", "y"]})).first_widening(&allowed(json!({"a": ["x"]}))).unwrap().to_string();
-    assert_eq!(said, r#"`constraints.allowed_parameters.a` admits "y", which the source grant does not"#);
+    assert_eq!(said, r#"`constraints.allowed_parameters.a` allows "y", which the source grant does not"#);
 }
 
 #[test]

@@ -49,9 +49,9 @@ fn neighbouring_networks_are_one() {
 #[test]
 fn what_is_no_network_is_refused_with_advice() {
     let reason = |text| NetworkSet::parse([text]).unwrap_err();
-    assert!(reason("10.0.0.1/8").contains("write 10.0.0.0/8"));
+    assert!(reason("10.0.0.1/8").contains("use 10.0.0.0/8"));
     for text in ["", "10.0.0.0/33", "example.com", "10.0.0", "10.0.0.0/8 "] {
-        assert!(reason(text).contains("is no network"), "{text}");
+        assert!(reason(text).contains("is not a network"), "{text}");
     }
 }
 

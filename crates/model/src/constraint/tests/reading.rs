@@ -52,7 +52,7 @@ fn an_unknown_constraint_is_refused_by_its_name() {
         members.insert(name.to_owned(), value);
         let error = refusal(Value::Object(members));
         assert_eq!(error.path, format!("constraints.{name}"));
-        assert!(error.reason.contains("is no constraint"), "{error}");
+        assert!(error.reason.contains("is not a known constraint"), "{error}");
     }
 }
 
@@ -111,7 +111,7 @@ fn two_statements_on_one_parameter_add_up_unless_they_contradict() {
     assert!(permits(&both, &json!({"amount": 1})));
     assert!(!permits(&both, &json!({"amount": 0})) && !permits(&both, &json!({"amount": 2})));
     let error = refusal(json!({"allowed_parameters": {"amount_max": 10}, "amount_max": 20}));
-    assert!(error.reason.contains("say it once"), "{error}");
+    assert!(error.reason.contains("state it once"), "{error}");
 }
 
 #[test]

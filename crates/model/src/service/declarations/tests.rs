@@ -100,20 +100,17 @@ fn a_declaration_that_cannot_be_meant_is_refused_with_its_place() {
         (json!({"latency_hint": 3}), "latency_hint` must be one of low, medium, high"),
         (json!({"required_scopes": "a"}), "required_scopes` must be a list"),
         (json!({"required_scopes": ["a", "b:*"]}), "required_scopes.1` must not contain *"),
-        (json!({"required_scopes": ["a b"]}), "required_scopes.0` must be segments"),
-        (json!({"required_scopes": many}), "required_scopes` names more than 64"),
+        (json!({"required_scopes": ["a b"]}), "required_scopes.0` must consist of segments"),
+        (json!({"required_scopes": many}), "required_scopes` has more than 64"),
         (limit(json!(5)), "rate_limit` must be an object"),
         (limit(json!({"requests": 5})), "rate_limit.per_seconds` is missing"),
         (limit(json!({"per_seconds": 5})), "rate_limit.requests` is missing"),
         (limit(json!({"requests": 5, "per_second": 1})), "rate_limit.per_second` is unknown"),
-        (limit(json!({"requests": 0, "per_seconds": 1})), "rate_limit.requests` must be a whole number"),
-        (limit(json!({"requests": 1.5, "per_seconds": 1})), "rate_limit.requests` must be a whole number"),
-        (limit(json!({"requests": 5, "per_seconds": 1, "burst": 0})), "rate_limit.burst` must be a whole number"),
+        (limit(json!({"requests": 0, "per_seconds": 1})), "rate_limit.requests` must be an integer"),
+        (limit(json!({"requests": 1.5, "per_seconds": 1})), "rate_limit.requests` must be an integer"),
+        (limit(json!({"requests": 5, "per_seconds": 1, "burst": 0})), "rate_limit.burst` must be an integer"),
         (limit(json!({"requests": 5, "per_seconds": 86_401})), "rate_limit.per_seconds` must be at most 86400"),
-        (
-            limit(json!({"requests": 5, "per_seconds": 1, "burst": u64::MAX})),
-            "rate_limit` is no rate limit: burst must be",
-        ),
+        (limit(json!({"requests": 5, "per_seconds": 1, "burst": u64::MAX})), "rate_limit` is invalid: burst must be"),
     ];
     for (tool, expected) in cases {
         let error = refusal(&with_tool(tool));

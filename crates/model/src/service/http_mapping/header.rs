@@ -1,5 +1,5 @@
-//! Which headers a definition may set, by itself or from a parameter: none that frames the request, routes it, says who
-//! sends it, or decides how the answer can be read.
+//! The headers that a definition may set, directly or from a parameter: none that frames the request, routes it,
+//! identifies its sender, or determines how the response is read.
 
 /// Names that only the proxy sets, or nobody. In lower case, with `-` for `_`.
 const RESERVED: [&str; 28] = [
@@ -32,9 +32,9 @@ const RESERVED: [&str; 28] = [
     "x-real-ip",
     "x-rewrite-url",
 ];
-/// Beginnings of such names.
+/// Prefixes of such names.
 const RESERVED_BEGINNINGS: [&str; 3] = ["proxy-", "sec-", "x-forwarded-"];
-/// The longest name and value of a header, in bytes.
+/// The maximum length of a header name and value, in bytes.
 const NAME_LIMIT: usize = 128;
 const VALUE_LIMIT: usize = 4 * 1024;
 
@@ -42,21 +42,23 @@ const VALUE_LIMIT: usize = 4 * 1024;
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     check_token(name)?;
     if is_reserved(name) {
-        return Err("names a header that tools cannot set; leave it to the proxy".to_owned());
+        return Err("is a header that tools cannot set; remove it".to_owned());
     }
     Ok(())
 }
 
-/// Checks the name of the header that carries the credential.
+/// Checks the name of the header with the credential.
 pub(crate) fn check_credential_name(name: &str) -> Result<(), String> {
     check_token(name)?;
     if is_reserved(name) && !name.eq_ignore_ascii_case("authorization") {
-        return Err("names a header that cannot carry a credential; Authorization and X-API-Key can".to_owned());
+        return Err(
+            "is a header that cannot carry a credential; use Authorization or X-API-Key, for example".to_owned()
+        );
     }
     Ok(())
 }
 
-/// Checks the name of a header that whoever fetches writes: like a tool's, but it may show something of its own.
+/// Checks the name of a header in a fetch: like a tool's, but with the caller's own authorization and range.
 pub(crate) fn check_fetch_name(name: &str) -> Result<(), String> {
     if name.eq_ignore_ascii_case("authorization") || name.eq_ignore_ascii_case("range") {
         return Ok(());
@@ -67,7 +69,7 @@ pub(crate) fn check_fetch_name(name: &str) -> Result<(), String> {
 /// Checks a value: printable ASCII, so that no two readers see different lines.
 pub(crate) fn check_value(value: &str) -> Result<(), &'static str> {
     if value.len() > VALUE_LIMIT {
-        return Err("must be at most 4096 bytes long in a header");
+        return Err("must be at most 4096 bytes in a header");
     }
     if !value.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return Err("must be printable ASCII without line breaks in a header");
@@ -75,7 +77,7 @@ pub(crate) fn check_value(value: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether two names are one to some server: case does not count anywhere, and `_` is `-` behind a gateway interface.
+/// Whether some server treats two names as equal: case never counts, and `_` is `-` behind a gateway interface.
 pub(crate) fn is_same(left: &str, right: &str) -> bool {
     folded(left) == folded(right)
 }
@@ -92,7 +94,7 @@ fn folded(name: &str) -> String {
 fn check_token(name: &str) -> Result<(), String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || name.len() > NAME_LIMIT || !name.bytes().all(fits) {
-        return Err("is no header name; use letters, digits and -".to_owned());
+        return Err("is not a header name; use letters, digits and -".to_owned());
     }
     Ok(())
 }

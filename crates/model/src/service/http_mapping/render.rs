@@ -1,5 +1,5 @@
-//! Rendering: parameters that an agent chose become a request that stays what its template says. Values are encoded for
-//! the one place they go to, what cannot be encoded safely is refused, and the finished address is read again.
+//! Rendering: parameters chosen by an agent become a request that stays within its template. Values are encoded for
+//! their place, what cannot be encoded safely is refused, and the finished URL is parsed again.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use super::template::Part;
 use super::{BodyFormat, Divider, HttpMapping, Place, RenderedBody, RenderedRequest, header};
 use crate::connection::BaseUrl;
 
-/// A parameter: its own name and its value.
+/// A parameter: its name and its value.
 type Given<'a> = (&'a str, Cow<'a, Value>);
 
 /// The parameters by place, each under its name there.
@@ -26,7 +26,7 @@ struct Sorted<'a> {
 }
 
 impl HttpMapping {
-    /// The request for these parameters, without the credential. A `null` is left out of query, headers and form.
+    /// The request for these parameters, without the credential. A `null` is omitted from query, headers and form.
     pub fn render(&self, base: &BaseUrl, parameters: &Map<String, Value>) -> Result<RenderedRequest, RenderError> {
         let sorted = self.sort(parameters)?;
         let path = self.render_path(base, &sorted.path)?;
@@ -43,7 +43,7 @@ impl HttpMapping {
         let mut sorted = Sorted::default();
         for (parameter, value) in parameters {
             let (place, name) = self.place_of(parameter, &placeholders)?;
-            // It would stand in the other's place without any of the other's limits.
+            // It would take the place of the other parameter without its limits.
             let is_reserved = !self.placements.contains_key(parameter) && self.is_target(place, name);
             let names = match place {
                 Place::Body => &mut sorted.body,
@@ -79,8 +79,8 @@ impl HttpMapping {
         }
     }
 
-    /// The value as it is sent: a list whose mapping names a divider becomes one text. An item with the divider in it
-    /// would reach the service as two, neither of which was checked.
+    /// The value as it is sent: a list with a divider in its mapping becomes one string. An item that contains the
+    /// divider would reach the service as two unchecked ones.
     fn in_one_text<'a>(&self, parameter: &str, value: &'a Value) -> Result<Cow<'a, Value>, RenderError> {
         let divider = self.placements.get(parameter).and_then(|placement| placement.divider);
         let Some(divider) = divider.map(Divider::as_str) else { return Ok(Cow::Borrowed(value)) };
@@ -91,7 +91,7 @@ impl HttpMapping {
         };
         match value {
             Value::Null => Ok(Cow::Borrowed(value)),
-            // No text stands for a list without items.
+            // An empty list has no string form.
             Value::Array(items) if items.is_empty() => Ok(Cow::Owned(Value::Null)),
             Value::Array(items) => {
                 let texts = items.iter().map(text_of).collect::<Result<Vec<_>, _>>()?;
@@ -143,7 +143,8 @@ impl HttpMapping {
             if value.is_null() {
                 continue;
             }
-            let text = scalar(value).ok_or_else(|| shape(parameter, Place::Header, "a text, a number or a boolean"))?;
+            let text =
+                scalar(value).ok_or_else(|| shape(parameter, Place::Header, "a string, a number or a boolean"))?;
             header::check_value(&text)
                 .map_err(|reason| RenderError::HeaderValue { parameter: shown(parameter), reason })?;
             headers.push(((*name).to_owned(), text));
@@ -159,7 +160,7 @@ impl HttpMapping {
             BodyFormat::Json => {
                 let members: BTreeMap<&str, &Value> =
                     values.iter().map(|(name, (_, value))| (*name, &**value)).collect();
-                // INVARIANT: names that are texts and values that were read from JSON can be written as such.
+                // INVARIANT: names are strings and values were read from JSON, so they can be serialized.
                 serde_json::to_vec(&members).unwrap_or_default()
             }
             BodyFormat::Form => {
@@ -183,7 +184,7 @@ fn path_value<'a>(name: &'a str, values: &BTreeMap<&str, Given<'a>>) -> Result<(
     let Some((parameter, value)) = values.get(name).filter(|(_, value)| !value.is_null()) else {
         return Err(RenderError::Missing { parameter: shown(name) });
     };
-    let text = scalar(value).ok_or_else(|| shape(parameter, Place::Path, "a text, a number or a boolean"))?;
+    let text = scalar(value).ok_or_else(|| shape(parameter, Place::Path, "a string, a number or a boolean"))?;
     if text.is_empty() {
         return Err(RenderError::Segment { parameter: shown(parameter) });
     }
@@ -193,7 +194,7 @@ fn path_value<'a>(name: &'a str, values: &BTreeMap<&str, Given<'a>>) -> Result<(
 fn render_query(values: &BTreeMap<&str, Given<'_>>) -> Result<String, RenderError> {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, (parameter, value)) in values {
-        let refuse = || shape(parameter, Place::Query, "texts, numbers, booleans and lists of them");
+        let refuse = || shape(parameter, Place::Query, "strings, numbers, booleans and lists of them");
         match &**value {
             Value::Null => {}
             Value::Array(items) => {
@@ -209,7 +210,7 @@ fn render_query(values: &BTreeMap<&str, Given<'_>>) -> Result<String, RenderErro
     Ok(query.finish())
 }
 
-/// Joins what was rendered, reads the result as a service would, and compares.
+/// Joins the rendered parts, parses the result as a service would, and compares.
 fn assemble(base: &BaseUrl, path: &str, query: &str, segments: usize) -> Result<Url, RenderError> {
     let origin = base.as_url();
     let mut url = String::with_capacity(origin.as_str().len() + path.len() + query.len() + 1);
@@ -271,7 +272,7 @@ fn refuse_brackets(name: &str, parameter: &str) -> Result<(), RenderError> {
     Ok(())
 }
 
-/// The text of a value that is one.
+/// The text of a scalar value.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

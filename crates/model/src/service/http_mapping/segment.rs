@@ -1,15 +1,15 @@
-//! Path segments that an agent's values are part of: what stays inside one, and how it is written.
+//! Path segments with values of an agent: what stays inside one, and its encoding.
 
-/// How often a value is decoded in search of what it may turn into behind the service's own proxies.
+/// How often a value is decoded to find what it may become behind the service's own proxies.
 const DECODINGS: usize = 8;
 
 /// Whether a segment is one segment to everybody, however often it is decoded on its way.
 pub(super) fn stays_in_segment(text: &str) -> bool {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..DECODINGS {
-        // Bytes that are no UTF-8 are how overlong spellings of `.` and `/` look.
+        // Overlong encodings of `.` and `/` are invalid UTF-8.
         let Ok(plain) = std::str::from_utf8(&bytes) else { return false };
-        // Behind a semicolon some servers see parameters of the segment, and drop them.
+        // After a semicolon some servers see parameters of the segment, and drop them.
         let name = plain.split(';').next().unwrap_or_default().trim();
         let leaves = |letter: char| matches!(letter, '/' | '\\') || letter.is_control();
         if matches!(name, "" | "." | "..") || plain.contains(leaves) {
@@ -24,7 +24,7 @@ pub(super) fn stays_in_segment(text: &str) -> bool {
     false
 }
 
-/// Percent-encodes everything but the characters that mean themselves everywhere.
+/// Percent-encodes everything but unreserved characters.
 pub(super) fn encode(text: &str, out: &mut String) {
     const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
     let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or('0');

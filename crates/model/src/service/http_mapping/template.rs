@@ -1,11 +1,11 @@
-//! Path templates: `/charges/{charge_id}/capture`. A placeholder stands inside one segment and never leaves it.
+//! Path templates: `/charges/{charge_id}/capture`. A placeholder is inside one segment and never leaves it.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::text::check_identifier;
 
-/// The longest template, in bytes.
+/// The maximum length of a template, in bytes.
 const LENGTH_LIMIT: usize = 1024;
 
 /// A path with placeholders, below a base URL.
@@ -17,34 +17,31 @@ pub struct PathTemplate {
 /// A piece of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
-    /// As it stands.
     Literal(String),
     /// The value of this name.
     Placeholder(String),
 }
 
 impl PathTemplate {
-    /// Reads a template.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > LENGTH_LIMIT {
             return Err(format!("must be at most {LENGTH_LIMIT} bytes long"));
         }
         let Some(rest) = text.strip_prefix('/') else { return Err("must begin with /".to_owned()) };
         let segments = rest.split('/').map(parse_segment).collect::<Result<Vec<_>, _>>()?;
-        // One empty segment at the end is a path that ends in a slash; elsewhere servers read it in different ways.
+        // One empty segment at the end is a trailing slash; elsewhere servers interpret it differently.
         let inner = segments.len().saturating_sub(1);
         if segments.iter().take(inner).any(Vec::is_empty) {
-            return Err("must not have two slashes in a row".to_owned());
+            return Err("must not have consecutive slashes".to_owned());
         }
         Ok(Self { segments })
     }
 
-    /// The one segment of this text, whatever is in it.
+    /// The one segment of this text, whatever it contains.
     pub(crate) fn of_segment(text: &str) -> Self {
         Self { segments: vec![vec![Part::Literal(text.to_owned())]] }
     }
 
-    /// The names of the placeholders.
     pub fn placeholders(&self) -> BTreeSet<&str> {
         self.segments.iter().flatten().filter_map(Part::placeholder).collect()
     }
@@ -65,14 +62,14 @@ impl Part {
 
 fn parse_segment(text: &str) -> Result<Vec<Part>, String> {
     if matches!(text, "." | "..") {
-        return Err("must not have . or .. as a segment".to_owned());
+        return Err("must not contain the segments . and ..".to_owned());
     }
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((literal, behind)) = rest.split_once('{') {
         push_literal(literal, &mut parts)?;
         let Some((name, after)) = behind.split_once('}') else {
-            return Err("has a { without its } in the same segment".to_owned());
+            return Err("has a { without a } in the same segment".to_owned());
         };
         check_identifier(name).map_err(|error| format!("has a placeholder that {error}"))?;
         parts.push(Part::Placeholder(name.to_owned()));
@@ -83,8 +80,8 @@ fn parse_segment(text: &str) -> Result<Vec<Part>, String> {
 }
 
 fn push_literal(text: &str, parts: &mut Vec<Part>) -> Result<(), String> {
-    let misfit = |letter: &char| letter.is_control() || letter.is_whitespace() || "{}?#%\\".contains(*letter);
-    match text.chars().find(misfit) {
+    let invalid = |letter: &char| letter.is_control() || letter.is_whitespace() || "{}?#%\\".contains(*letter);
+    match text.chars().find(invalid) {
         Some('?' | '#') => {
             Err("must not have a query or a fragment; put query parameters into `parameters`".to_owned())
         }

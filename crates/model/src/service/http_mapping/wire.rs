@@ -1,4 +1,4 @@
-//! HTTP mappings as JSON, in the registry's form and in that of the reference's endpoints.
+//! HTTP mappings as JSON, in the form of the registry and in that of the reference's endpoints.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -13,10 +13,10 @@ use crate::text::check_line;
 const MEMBERS: [&str; 7] = ["body", "default_in", "headers", "method", "parameters", "path", "success"];
 const PLACES: [(&str, Place); 4] =
     [("body", Place::Body), ("header", Place::Header), ("path", Place::Path), ("query", Place::Query)];
-/// Where parameters may go that the definition does not name. Never into headers: only the definition names those.
+/// The places of parameters that the definition does not name. Never headers: only the definition names those.
 const DEFAULT_PLACES: [(&str, Place); 3] = [("body", Place::Body), ("path", Place::Path), ("query", Place::Query)];
 const BODIES: [(&str, BodyFormat); 2] = [("form", BodyFormat::Form), ("json", BodyFormat::Json)];
-/// Final answers.
+/// Final responses.
 const STATUSES: RangeInclusive<u16> = 200..=599;
 /// More than any tool has.
 const PLACEMENT_LIMIT: usize = 256;
@@ -34,7 +34,7 @@ impl HttpMapping {
         if let (Some(typed), Some(stated)) = (typed, stated)
             && typed != stated
         {
-            return Err(refuse(&fields.at("headers"), "has another Content-Type than `body`; leave it out"));
+            return Err(refuse(&fields.at("headers"), "has a Content-Type that conflicts with `body`; remove it"));
         }
         let mapping = Self {
             method,
@@ -49,12 +49,12 @@ impl HttpMapping {
         Ok(mapping)
     }
 
-    /// Reads an endpoint of a credential's metadata; what it leaves open is as in `default`.
+    /// Reads an endpoint of a credential's metadata; absent members are taken from `default`.
     pub(crate) fn from_endpoint(value: &Value, path: &str, default: Self) -> Result<Self, DefinitionError> {
         let fields = Fields::of(value, path, &["headers", "method", "param_mapping", "path"])?;
         let mut headers = fields.read("headers", read_headers)?.unwrap_or_default();
         let body = take_content_type(&mut headers, &fields.at("headers"))?.unwrap_or(default.body);
-        // The reference's default is `body`, and means what the method says.
+        // The reference's default is `body`, which means the default of the method.
         let place = fields.read("param_mapping", |value, path| word(value, path, &DEFAULT_PLACES))?;
         let mapping = Self {
             method: fields.read("method", read_method)?.unwrap_or(default.method),
@@ -108,41 +108,47 @@ impl HttpMapping {
         placeholders.into_iter().map(|placeholder| (placeholder, filler(placeholder))).collect()
     }
 
-    /// What its parts say must go together.
+    /// Checks the consistency of its parts.
     fn check(&self, path: &str) -> Result<(), DefinitionError> {
         let at = join(path, "parameters");
         let unfilled = self.path_parameters().into_iter().find(|(_, parameter)| parameter.is_none());
         if let Some((placeholder, _)) = unfilled {
-            let reason = format!("has {{{placeholder}}}, and the parameter of that name goes elsewhere");
+            let reason = format!("has {{{placeholder}}}, but the parameter of that name has another place");
             return Err(refuse(&join(path, "path"), reason));
         }
         if self.default_placement == Some(Place::Body) && !self.method.may_have_body() {
-            return Err(refuse(&join(path, "default_in"), format!("is body, and {} has none", self.method.as_str())));
+            return Err(refuse(
+                &join(path, "default_in"),
+                format!("is body, but {} has no body", self.method.as_str()),
+            ));
         }
         let mut taken = BTreeSet::new();
         for (parameter, Placement { place, name, divider }) in &self.placements {
             let at = join(&at, parameter);
             match place {
                 Place::Body if divider.is_some() => {
-                    return Err(refuse(&at, "has a divider, and a body has lists; leave it out"));
+                    return Err(refuse(&at, "has a divider, but a body has lists; remove it"));
                 }
                 Place::Body if !self.method.may_have_body() => {
-                    return Err(refuse(&at, format!("goes into the body, and {} has none", self.method.as_str())));
+                    return Err(refuse(
+                        &at,
+                        format!("is placed in the body, but {} has no body", self.method.as_str()),
+                    ));
                 }
                 Place::Path if !self.path.placeholders().contains(name.as_str()) => {
-                    return Err(refuse(&at, format!("goes into the path, which has no {{{name}}}")));
+                    return Err(refuse(&at, format!("is placed in the path, which has no {{{name}}}")));
                 }
                 Place::Header => {
                     header::check_name(name).map_err(|reason| refuse(&at, reason))?;
                     if self.headers.keys().any(|fixed| header::is_same(fixed, name)) {
-                        return Err(refuse(&at, "goes into a header that `headers` sets; keep one of the two"));
+                        return Err(refuse(&at, "is placed in a header that `headers` sets; remove one of the two"));
                     }
                 }
                 Place::Body | Place::Path | Place::Query => {}
             }
             let key = if *place == Place::Header { name.to_ascii_lowercase().replace('_', "-") } else { name.clone() };
             if !taken.insert((*place, key)) {
-                return Err(refuse(&at, format!("goes to the same {} name as another parameter", place.as_str())));
+                return Err(refuse(&at, format!("has the same {} name as another parameter", place.as_str())));
             }
         }
         Ok(())
@@ -186,7 +192,7 @@ impl SuccessCodes {
     }
 }
 
-/// Adds a range behind the others, as one with the last where they touch.
+/// Appends a range, merged with the last one if they are adjacent.
 fn joined(mut ranges: Vec<RangeInclusive<u16>>, next: RangeInclusive<u16>) -> Vec<RangeInclusive<u16>> {
     match ranges.last_mut() {
         Some(last) if *next.start() <= last.end().saturating_add(1) => {
@@ -225,7 +231,7 @@ fn read_method(value: &Value, path: &str) -> Result<HttpMethod, DefinitionError>
 fn read_placements(value: &Value, path: &str) -> Result<BTreeMap<String, Placement>, DefinitionError> {
     let members = object(value, path)?;
     if members.len() > PLACEMENT_LIMIT {
-        return Err(refuse(path, format!("names more than {PLACEMENT_LIMIT} parameters")));
+        return Err(refuse(path, format!("has more than {PLACEMENT_LIMIT} parameters")));
     }
     members.iter().map(|(name, value)| Ok((name.clone(), read_placement(name, value, &join(path, name))?))).collect()
 }
@@ -258,14 +264,14 @@ fn read_headers(value: &Value, path: &str) -> Result<BTreeMap<String, String>, D
         }
         header::check_value(value).map_err(|reason| refuse(&path, reason))?;
         if headers.keys().any(|other: &String| header::is_same(other, name)) {
-            return Err(refuse(&path, "is set twice"));
+            return Err(refuse(&path, "is a duplicate"));
         }
         headers.insert(name.clone(), value.trim().to_owned());
     }
     Ok(headers)
 }
 
-/// A Content-Type among the headers says how the body is written, and is written with it.
+/// A Content-Type among the headers sets the format of the body, and is written with it.
 fn take_content_type(
     headers: &mut BTreeMap<String, String>,
     path: &str,
@@ -276,7 +282,7 @@ fn take_content_type(
     let format = [BodyFormat::Form, BodyFormat::Json]
         .into_iter()
         .find(|format| format.content_type().eq_ignore_ascii_case(essence));
-    let reason = "must be application/json or application/x-www-form-urlencoded, or left out";
+    let reason = "must be application/json or application/x-www-form-urlencoded, or absent";
     format.map(Some).ok_or_else(|| refuse(&join(path, &name), reason))
 }
 

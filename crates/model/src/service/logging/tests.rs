@@ -130,7 +130,7 @@ fn rules_that_contradict_each_other_are_refused() {
     let refusal = |rule: Value| LoggingRule::from_json(&rule, "logging").unwrap_err().to_string();
     assert_eq!(
         refusal(json!({"fields": {"a": "hash", "a.b": "log"}})),
-        "`logging.fields.a.b` is part of `a`, for which the rule is hash as a whole; keep one"
+        "`logging.fields.a.b` is part of `a`, which has the rule hash as a whole; remove one of the two"
     );
     assert!(refusal(json!({"fields": {"a..b": "log"}})).starts_with("`logging.fields.a..b` must not contain"));
     assert!(refusal(json!({"fields": {"a": "mask"}})).contains("must be one of log, hash, omit"));

@@ -22,7 +22,7 @@ impl LoggingRule {
         Ok(Self { default, fields, inputs })
     }
 
-    /// Nothing where there is no rule.
+    /// `None` if there is no rule.
     pub(in crate::service) fn to_json(&self) -> Option<Value> {
         let mut members = Map::new();
         if self.default != FieldRule::default() {
@@ -52,7 +52,7 @@ impl FieldRule {
 fn read_fields(value: &Value, path: &str) -> Result<BTreeMap<ParameterPath, FieldRule>, DefinitionError> {
     let members = object(value, path)?;
     if members.len() > FIELD_LIMIT {
-        return Err(refuse(path, format!("names more than {FIELD_LIMIT} fields")));
+        return Err(refuse(path, format!("has more than {FIELD_LIMIT} fields")));
     }
     let mut fields = BTreeMap::new();
     for (name, value) in members {
@@ -66,7 +66,8 @@ fn read_fields(value: &Value, path: &str) -> Result<BTreeMap<ParameterPath, Fiel
                 && field.as_str().strip_prefix(other.as_str()).is_some_and(|below| below.starts_with('.'))
         };
         if let Some((other, rule)) = fields.iter().find(covers) {
-            let reason = format!("is part of `{other}`, for which the rule is {} as a whole; keep one", rule.as_str());
+            let reason =
+                format!("is part of `{other}`, which has the rule {} as a whole; remove one of the two", rule.as_str());
             return Err(refuse(&join(path, field.as_str()), reason));
         }
     }

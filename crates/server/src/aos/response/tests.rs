@@ -1,4 +1,4 @@
-//! How answers to hooks are written.
+//! The form of responses to hook requests.
 
 use std::borrow::Cow;
 

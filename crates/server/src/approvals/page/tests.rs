@@ -1,4 +1,4 @@
-//! What the page promises whatever its script does: the policy that the browser keeps it to.
+//! What holds for the page whatever its script does: the policy that the browser enforces.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How much is held, by whom, and whose turn it is.
+//! How much memory is held, by which key, and in which order bodies are parsed.
 
 use super::*;
 

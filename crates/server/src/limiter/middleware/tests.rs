@@ -1,4 +1,4 @@
-//! The limiter in front of a router: what it refuses, and in which words.
+//! The limiter in front of a router: what it refuses, and in which format.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::super::tests::StillClock;
 use super::*;
 use crate::caller::{Peer, presented_key};
 
-/// Two requests a minute at once, in front of something that accepts every key that begins with `good`.
+/// A burst of two requests per minute, in front of a service that accepts every key that begins with `good`.
 fn served() -> (Router, Arc<StillClock>) {
     let clock = Arc::new(StillClock::default());
     let limit = RateLimit::new(1, 60, Some(2)).unwrap();

@@ -1,4 +1,4 @@
-//! Client certificates: who may connect with which, and whose name a request has.
+//! Client certificates: which clients may connect, and how a request is identified.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ impl Authority {
     }
 }
 
-/// TLS with the CA in `ca.pem`, and what clients trust.
+/// TLS with the CA in `ca.pem`, and the trust of the clients.
 fn open(directory: &Path, ca: &Authority, required: bool) -> (Arc<Tls>, CertificateDer<'static>) {
     let trusted = tls::renew(directory);
     std::fs::write(directory.join("ca.pem"), &ca.1).unwrap();
@@ -74,7 +74,7 @@ fn get(address: SocketAddr, trusted: &CertificateDer<'static>, presented: Option
     }
 }
 
-/// Answers with what a request is identified by.
+/// Responds with the credential of the request.
 fn credentials() -> Router {
     Router::new().fallback(|Extension(peer): Extension<Peer>, headers: http::HeaderMap| async move {
         match Credential::of(&headers, &peer) {
@@ -147,7 +147,7 @@ fn a_ca_that_is_taken_out_ends_connections_that_were_made_with_it() {
         assert!(reloaded.reload().unwrap());
         open.write_all(request.as_bytes()).unwrap();
         let refused = rest(open);
-        assert!(refused.starts_with("HTTP/1.1 401") && refused.contains("has ended"), "{refused}");
+        assert!(refused.starts_with("HTTP/1.1 401") && refused.contains("no longer valid"), "{refused}");
         assert!(get(address, &trusted, Some(next.issue(&[BILLING])), "").ends_with(BILLING));
         assert!(!get(address, &trusted, Some(ca.issue(&[BILLING])), "").contains("HTTP/1.1"));
     });

@@ -1,5 +1,5 @@
-//! Metrics of calls, made from what the pipeline reports about each: counts by outcome, and histograms of the whole call, of
-//! its stages and of what it waited for. An observation takes no lock and allocates nothing.
+//! Metrics of calls, from the reports of the pipeline: counts by outcome, and histograms of the whole call, of its
+//! stages and of its waits. An observation takes no lock and allocates nothing.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ use toolgate_gate::refusal::Stage;
 
 use super::encode_counted;
 
-/// Bounds in nanoseconds: from a tenth of a millisecond, which a stage without waiting takes at most, to ten minutes, which
-/// an approver may take.
+/// Bounds in nanoseconds: from a tenth of a millisecond, the most that a stage without waiting takes, to ten minutes,
+/// which an approver may take.
 const BOUNDS: [u64; 17] = [
     100_000,
     250_000,
@@ -92,16 +92,16 @@ fn add(durations: Option<&Durations>, duration: std::time::Duration) {
 
 impl Collector for CallMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let help = "Calls of tools, by how they ended";
+        let help = "Tool calls, by outcome";
         self.calls.encode(encoder.encode_descriptor("calls", help, None, MetricType::Counter)?)?;
         let outcomes = OUTCOMES.map(FinishedAs::as_str);
-        let help = "How long calls took in the gate, waiting included";
+        let help = "Duration of calls in the gate, waits included";
         histogram(&mut encoder, ("call_duration_seconds", help), "outcome", &outcomes, &self.outcomes)?;
         let stages = Stage::ALL.map(Stage::as_str);
-        let help = "How long calls were in a stage of the pipeline";
+        let help = "Time that calls spent in a stage of the pipeline";
         histogram(&mut encoder, ("call_stage_duration_seconds", help), "stage", &stages, &self.stages)?;
         let waits = Wait::ALL.map(Wait::as_str);
-        let help = "How long calls waited within a stage, for an approver or for the commit of the ledger";
+        let help = "Time that calls waited within a stage, for an approver or for the commit of the ledger";
         histogram(&mut encoder, ("call_wait_duration_seconds", help), "wait", &waits, &self.waits)
     }
 }

@@ -1,4 +1,4 @@
-//! What a background task looks at every few seconds: the ledger and the process. A scrape shows what it found last.
+//! Values that a background task samples every few seconds: the ledger and the process. A scrape shows the last sample.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,9 @@ use toolgate_model::time::Timestamp;
 
 use super::encode_counted;
 
-/// What was found.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sample {
-    /// When the ledger was looked at; `None` before the first look.
+    /// When the ledger was sampled; `None` before the first sample.
     pub(super) time: Option<Timestamp>,
     pub(super) ledger: LedgerStatistics,
     pub(super) process: ProcessFigures,
@@ -29,7 +28,7 @@ pub struct ProcessFigures {
     pub open_descriptors: u64,
     pub max_descriptors: u64,
     pub threads: u64,
-    /// Seconds since 1970.
+    /// Seconds since the Unix epoch.
     pub start_seconds: f64,
 }
 
@@ -50,8 +49,12 @@ pub(super) struct ProcessMetrics(pub(super) Shared);
 impl Collector for SampledMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let Sample { time, ledger, .. } = locked(&self.0).clone();
-        let mut build =
-            encoder.encode_descriptor("build_info", "1, with the version of the program", None, MetricType::Gauge)?;
+        let mut build = encoder.encode_descriptor(
+            "build_info",
+            "Always 1, with the version as a label",
+            None,
+            MetricType::Gauge,
+        )?;
         build.encode_family(&[("version", env!("CARGO_PKG_VERSION"))])?.encode_gauge(&1_u64)?;
         let age = match (time, ledger.oldest_open_approval) {
             (Some(now), Some(oldest)) => now.as_millis().saturating_sub(oldest.as_millis()),
@@ -60,20 +63,20 @@ impl Collector for SampledMetrics {
         let age = std::time::Duration::from_millis(u64::try_from(age).unwrap_or(0)).as_secs_f64();
         let engine = &ledger.engine;
         gauge(&mut encoder, "approvals_waiting", "Approvals that wait for a decision", ledger.open_approvals)?;
-        let help = "For how long the oldest of them has waited";
+        let help = "Age of the oldest approval that waits for a decision";
         encoder.encode_descriptor("approvals_oldest_age_seconds", help, None, MetricType::Gauge)?.encode_gauge(&age)?;
-        gauge(&mut encoder, "ledger_size_bytes", "Size of the database of the ledger", engine.bytes)?;
-        gauge(&mut encoder, "ledger_queue_length", "Operations that wait for the writer of the ledger", engine.queued)?;
-        let help = "Connections to the database that reads share";
+        gauge(&mut encoder, "ledger_size_bytes", "Size of the ledger database", engine.bytes)?;
+        gauge(&mut encoder, "ledger_queue_length", "Operations that wait for the ledger writer", engine.queued)?;
+        let help = "Connections in the pool for reads";
         gauge(&mut encoder, "ledger_pool_connections", help, engine.pool_connections)?;
-        let help = "Those of them that are in use";
+        let help = "Connections in the pool for reads that are in use";
         gauge(&mut encoder, "ledger_pool_connections_in_use", help, engine.pool_connections_in_use)?;
-        let help = "Size of the write-ahead log of SQLite";
+        let help = "Size of the SQLite write-ahead log";
         let mut wal = encoder.encode_descriptor("ledger_wal_size_bytes", help, None, MetricType::Gauge)?;
         if let Some(bytes) = engine.wal_bytes {
             wal.encode_gauge(&bytes)?;
         }
-        let help = "How many operations were committed in one transaction";
+        let help = "Operations committed per transaction";
         let mut batches = encoder.encode_descriptor("ledger_batch_size", help, None, MetricType::Histogram)?;
         encode_counted(&mut batches, &engine.batches, as_float)
     }
@@ -82,18 +85,18 @@ impl Collector for SampledMetrics {
 impl Collector for ProcessMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let process = locked(&self.0).process;
-        let cpu = "Processor time of the process, in user and in system mode";
+        let cpu = "CPU time of the process, in user and system mode";
         encoder
             .encode_descriptor("process_cpu_seconds", cpu, None, MetricType::Counter)?
             .encode_counter::<prometheus_client::encoding::NoLabelSet, f64, f64>(&process.cpu_seconds, None)?;
-        let start = "When the process started, in seconds since 1970";
+        let start = "Start time of the process, in seconds since the Unix epoch";
         encoder
             .encode_descriptor("process_start_time_seconds", start, None, MetricType::Gauge)?
             .encode_gauge(&process.start_seconds)?;
         gauge(&mut encoder, "process_resident_memory_bytes", "Resident memory", process.resident_bytes)?;
         gauge(&mut encoder, "process_virtual_memory_bytes", "Virtual memory", process.virtual_bytes)?;
         gauge(&mut encoder, "process_open_fds", "Open file descriptors", process.open_descriptors)?;
-        gauge(&mut encoder, "process_max_fds", "The limit of open file descriptors", process.max_descriptors)?;
+        gauge(&mut encoder, "process_max_fds", "Limit on open file descriptors", process.max_descriptors)?;
         gauge(&mut encoder, "process_threads", "Threads", process.threads)
     }
 }

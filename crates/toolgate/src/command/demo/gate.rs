@@ -1,4 +1,4 @@
-//! The gate of the demo: this program as `serve`, in a process and a home of its own.
+//! The gate of the demo: `toolgate serve` in a separate process with a temporary home directory.
 
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -13,63 +13,61 @@ use toolgate_gate::ports::entropy::random;
 use toolgate_model::key::ApiKey;
 use toolgate_model::secret::Secret;
 
-/// How long the gate may take to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often its home is tried to be removed.
+/// Attempts to remove the home directory.
 const REMOVALS: usize = 1000;
-/// What the gate prints, before its URL, when it listens.
+/// Precedes the URL when the gate listens.
 const READY: &str = "toolgate listening on ";
 
-/// A running gate. Dropped, it is killed.
+/// Dropping it kills the gate.
 pub(super) struct DemoGate {
     url: String,
     token: Secret,
     process: Child,
-    // INVARIANT: dropped after the process, which writes into it.
+    // INVARIANT: dropped after the process, which writes to it.
     home: Home,
 }
 
 impl DemoGate {
-    /// Starts it on a port that the system chooses.
     pub(super) async fn start() -> Result<Self, Failure> {
         let home = Home::make()?;
         let token = token()?;
-        let program = std::env::current_exe().map_err(|error| Failure::io("this program cannot be found", error))?;
-        let log = File::create(home.log()).map_err(|error| Failure::io("the demo's log cannot be made", error))?;
+        let program = std::env::current_exe().map_err(|error| Failure::io("could not find this program", error))?;
+        let log =
+            File::create(home.log()).map_err(|error| Failure::io("could not create the log of the demo", error))?;
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
-        // Nothing of the user's own gate: neither its store nor its keys nor its settings.
+        // No ledger, keys or settings of the user.
         command.env_clear().env("HOME", &home.path).current_dir(&home.path);
         command.env("TOOLGATE_ADMIN_TOKEN", token.expose()).env("TOOLGATE_EGRESS_ALLOW", "127.0.0.1/32");
-        // In a group of its own Ctrl-C does not reach it: this process decides when it ends.
+        // In its own process group it does not receive Ctrl-C: this process ends it.
         command.process_group(0).kill_on_drop(true);
-        let mut process = command.spawn().map_err(|error| Failure::io("the demo's gate cannot be started", error))?;
+        let mut process =
+            command.spawn().map_err(|error| Failure::io("could not start the gate of the demo", error))?;
         match tokio::time::timeout(START_TIMEOUT, listening(&mut process)).await {
             Ok(Some(url)) => Ok(Self { url, token, process, home }),
-            Ok(None) | Err(_) => Err(Failure::Said(format!("the demo's gate did not start:\n{}", home.logged()))),
+            Ok(None) | Err(_) => Err(Failure::Said(format!("the gate of the demo did not start:\n{}", home.logged()))),
         }
     }
 
-    /// Where it listens.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The administrator's token.
     pub(super) fn token(&self) -> &Secret {
         &self.token
     }
 
-    /// Ends it and removes all that it kept.
+    /// Also removes its home directory.
     pub(super) async fn stop(mut self) -> Result<(), Failure> {
-        // Killed rather than asked: there is nothing to keep.
-        self.process.kill().await.map_err(|error| Failure::io("the demo's gate cannot be ended", error))?;
+        // Killed: nothing needs to be kept.
+        self.process.kill().await.map_err(|error| Failure::io("could not stop the gate of the demo", error))?;
         drop(self.home);
         Ok(())
     }
 }
 
-/// The URL that it prints; `None` where it ends without.
+/// The printed URL; `None` if the gate ends without one.
 async fn listening(process: &mut Child) -> Option<String> {
     let mut lines = BufReader::new(process.stdout.take()?).lines();
     while let Some(line) = lines.next_line().await.ok()? {
@@ -86,7 +84,7 @@ fn token() -> Result<Secret, Failure> {
     Ok(Secret::new(key.expose().to_owned()))
 }
 
-/// A directory that only its owner may enter. Dropped, it is removed with all that it holds.
+/// A directory with mode 0700. Dropping it removes it.
 struct Home {
     path: PathBuf,
 }
@@ -97,7 +95,7 @@ impl Home {
         let name = format!("toolgate-demo-{:016x}", u64::from_be_bytes(entropy));
         let path = std::env::temp_dir().join(name);
         let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| Failure::io(format!("the demo's directory {} cannot be made", path.display()), error))?;
+        made.map_err(|error| Failure::io(format!("could not create the directory {}", path.display()), error))?;
         Ok(Self { path })
     }
 
@@ -107,13 +105,13 @@ impl Home {
 
     fn logged(&self) -> String {
         let log = std::fs::read_to_string(self.log()).ok().filter(|text| !text.trim().is_empty());
-        log.unwrap_or_else(|| "it said nothing".to_owned())
+        log.unwrap_or_else(|| "it logged nothing".to_owned())
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // A gate that was killed a moment ago may still be writing. Where it does not end there is nobody left to tell.
+        // A gate that was just killed may still be writing. A failure cannot be reported.
         for _ in 0..REMOVALS {
             match std::fs::remove_dir_all(&self.path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => std::thread::yield_now(),

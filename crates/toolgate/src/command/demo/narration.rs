@@ -1,5 +1,5 @@
-//! How the tour is told: headings, sentences, requests, answers and lines of the log, within the width of a terminal.
-//! Colours only where a terminal shows them.
+//! Prints the tour: headings, text, requests, responses and events, within the width of a terminal, and with colours if there
+//! is one.
 
 use std::io::IsTerminal;
 
@@ -8,12 +8,10 @@ use toolgate_cli::Failure;
 use toolgate_cli::output::{clean, plain, print};
 use toolgate_model::event::{EventPayload, StoredEvent};
 
-/// The widest line.
 const WIDTH: usize = 80;
-/// How far to the right requests and answers stand, behind whose they are.
+/// The indentation of requests and responses, after their source.
 const MARGIN: usize = 12;
 
-/// A colour, or the like.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Style {
     Bold,
@@ -24,71 +22,63 @@ pub(super) enum Style {
     Yellow,
 }
 
-/// The members of an object in the order in which they are to be shown.
+/// The members of an object, in display order.
 pub(super) type Members = Vec<(&'static str, Value)>;
 
-/// Where the tour is told.
 pub(super) struct Narration {
     coloured: bool,
 }
 
 impl Narration {
-    /// On standard output, with colours where that is a terminal and nobody asked for none.
+    /// Colours are used if standard output is a terminal and `NO_COLOR` is not set.
     pub(super) fn of_terminal() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
         Self { coloured: std::io::stdout().is_terminal() && !set("NO_COLOR") && !dumb }
     }
 
-    /// A new part.
     pub(super) fn heading(&self, text: &str) -> Result<(), Failure> {
         self.line(&format!("\n{}", self.painted(Style::Bold, text)))
     }
 
-    /// Sentences.
     pub(super) fn prose(&self, text: &str) -> Result<(), Failure> {
         self.note(Style::Plain, text)
     }
 
-    /// An empty line.
     pub(super) fn gap(&self) -> Result<(), Failure> {
         self.line("")
     }
 
-    /// Something to copy: never broken into lines.
+    /// Text to copy, which is not wrapped.
     pub(super) fn verbatim(&self, text: &str) -> Result<(), Failure> {
         self.line(&self.painted(Style::Cyan, &format!("  {text}")))
     }
 
-    /// The last words.
     pub(super) fn closing(&self, kept: bool) -> Result<(), Failure> {
         self.line(&format!(
             "\n{}",
-            self.painted(Style::Bold, "Everything went as told, and nothing of it is left behind.")
+            self.painted(Style::Bold, "All results were as expected, and nothing is left behind.")
         ))?;
         if kept {
             return Ok(());
         }
-        self.line("`toolgate demo --keep` leaves it running to play with; `toolgate serve` starts\nyour own.")
+        self.line("`toolgate demo --keep` keeps it running; `toolgate serve` starts your own gate.")
     }
 
-    /// Somebody asks the gate for something.
     pub(super) fn request(&self, who: &str, method: &str, path: &str, body: &Members) -> Result<(), Failure> {
         self.entry(who, "→", &[&[format!("{method} {path}")], units(body).as_slice()].concat(), Style::Cyan)
     }
 
-    /// What the gate answers.
-    pub(super) fn answer(&self, status: u16, body: &Members) -> Result<(), Failure> {
+    pub(super) fn response(&self, status: u16, body: &Members) -> Result<(), Failure> {
         let style = if status < 300 { Style::Green } else { Style::Yellow };
         self.entry("gate", "←", &[&[status.to_string()], units(body).as_slice()].concat(), style)
     }
 
-    /// What it wrote down.
     pub(super) fn log(&self, events: &[StoredEvent]) -> Result<(), Failure> {
         events.iter().try_for_each(|event| self.entry("log", "≡", &[event_line(event)], Style::Grey))
     }
 
-    /// What it wrote down, only by number and type.
+    /// Only sequences and types.
     pub(super) fn log_in_short(&self, events: &[StoredEvent]) -> Result<(), Failure> {
         let number = |event: Option<&StoredEvent>| event.map_or_else(String::new, |event| event.sequence.to_string());
         let mut units = vec![format!("#{} to #{}:", number(events.first()), number(events.last()))];
@@ -97,12 +87,11 @@ impl Narration {
         self.entry("log", "≡", &units, Style::Grey)
     }
 
-    /// A line of its own, in a colour.
     pub(super) fn note(&self, style: Style, text: &str) -> Result<(), Failure> {
         self.line(&self.painted(style, &wrapped(&[text.to_owned()], "  ", "  ")))
     }
 
-    /// Who, and then units of text that are kept together where there is room.
+    /// A source, and units of text that are kept together if they fit.
     fn entry(&self, who: &str, mark: &str, units: &[String], style: Style) -> Result<(), Failure> {
         let first = format!("  {who:>width$} {mark} ", width = MARGIN - 5);
         let units: Vec<String> = units.iter().map(|unit| shortened(&clean(unit))).collect();
@@ -126,7 +115,7 @@ impl Narration {
     }
 }
 
-/// An event in one line: its number, its type, who did it, and what a reader wants to know.
+/// An event in one line: sequence, type, actor and main attributes.
 fn event_line(stored: &StoredEvent) -> String {
     let event = &stored.event;
     let text = match &event.payload {
@@ -148,7 +137,7 @@ fn event_line(stored: &StoredEvent) -> String {
     text.map_or(head.clone(), |text| format!("{head}: {text}"))
 }
 
-/// A JSON value on one line, with room to breathe.
+/// A JSON value on one line, with spaces.
 fn inline(value: &Value) -> String {
     match value {
         Value::Object(members) => {
@@ -163,7 +152,6 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// The members of an object, each a unit.
 fn units(members: &Members) -> Vec<String> {
     let last = members.len().saturating_sub(1);
     let unit = |(place, (name, value)): (usize, &(&'static str, Value))| {
@@ -173,7 +161,7 @@ fn units(members: &Members) -> Vec<String> {
     members.iter().enumerate().map(unit).collect()
 }
 
-/// The units in lines of at most the width: broken between units, and at the blanks of one that is too long for a line.
+/// Wraps between units, and at spaces in units that are longer than a line.
 fn wrapped(units: &[String], first: &str, rest: &str) -> String {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
@@ -200,7 +188,7 @@ fn wrapped(units: &[String], first: &str, rest: &str) -> String {
     lines.join("\n")
 }
 
-/// The text with every id cut to its kind and its last letters.
+/// Shortens ids to their prefix and last characters.
 fn shortened(text: &str) -> String {
     let mut short = String::with_capacity(text.len());
     for word in text.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {

@@ -1,5 +1,5 @@
-//! The payments service of the demo: small, on loopback, and careless on purpose. It wants a key and says in its answers
-//! which one it got, as a service with its debugging left on does.
+//! The payments service of the demo, on loopback. It requires a key, and intentionally returns it in its responses, like a
+//! service with debug output.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,17 +17,16 @@ use toolgate_server::operations::metrics::OpenConnections;
 use toolgate_server::shutdown::Shutdown;
 use toolgate_server::{Endpoint, Limits, Serving, WorkerRuntimes, serve};
 
-/// The key that the service wants. It opens nothing anywhere else.
+/// The key of the service. It is valid only here.
 pub(super) const KEY: &str = "sk_demo_4f9a2c71b83e60d5";
 
-/// A running service. Dropped, it ends.
+/// Dropping it stops the service.
 pub(super) struct Payments {
     address: SocketAddr,
     records: Arc<PaymentRecords>,
     serving: JoinHandle<()>,
 }
 
-/// What it remembers.
 #[derive(Default)]
 struct PaymentRecords {
     charges: Mutex<Vec<Value>>,
@@ -35,9 +34,8 @@ struct PaymentRecords {
 }
 
 impl Payments {
-    /// Starts it on a port that the system chooses.
     pub(super) async fn start() -> Result<Self, Failure> {
-        let failed = |error| Failure::io("the demo's payments service cannot listen", error);
+        let failed = |error| Failure::io("could not start the payments service of the demo", error);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let records = Arc::new(PaymentRecords::default());
@@ -60,7 +58,6 @@ impl Payments {
         Ok(Self { address, records, serving })
     }
 
-    /// Where it listens.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -70,7 +67,6 @@ impl Payments {
         self.records.authorizations.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Its definition, as the registry takes it.
     pub(super) fn definition(&self) -> Value {
         json!({
             "service": "payments",
@@ -88,13 +84,13 @@ impl Payments {
                     "http": {"method": "POST", "path": "/v1/charges", "success": [201]},
                 },
                 "charges.read": {
-                    "description": "Look at a charge",
+                    "description": "Show a charge",
                     "parameters": {"id": {"type": "string", "required": true}},
                     "idempotent": true,
                     "http": {"method": "GET", "path": "/v1/charges/{id}"},
                 },
                 "refunds.create": {
-                    "description": "Give the money back",
+                    "description": "Refund a charge",
                     "parameters": {"charge": {"type": "string", "required": true}},
                     "http": {"method": "POST", "path": "/v1/refunds"},
                 },
@@ -109,9 +105,9 @@ impl Drop for Payments {
     }
 }
 
-type Answer = (StatusCode, Json<Value>);
+type Response = (StatusCode, Json<Value>);
 
-async fn charge(State(records): State<Arc<PaymentRecords>>, headers: HeaderMap, Json(body): Json<Value>) -> Answer {
+async fn charge(State(records): State<Arc<PaymentRecords>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     let Some(authorization) = records.authorize(&headers) else { return unauthorized() };
     let mut charges = records.charges.lock().unwrap_or_else(PoisonError::into_inner);
     let id = format!("ch_{}", charges.len() + 1);
@@ -120,22 +116,22 @@ async fn charge(State(records): State<Arc<PaymentRecords>>, headers: HeaderMap, 
     (StatusCode::CREATED, Json(with_debug(charge, &authorization)))
 }
 
-async fn show(State(records): State<Arc<PaymentRecords>>, headers: HeaderMap, Path(id): Path<String>) -> Answer {
+async fn show(State(records): State<Arc<PaymentRecords>>, headers: HeaderMap, Path(id): Path<String>) -> Response {
     let Some(authorization) = records.authorize(&headers) else { return unauthorized() };
     let charges = records.charges.lock().unwrap_or_else(PoisonError::into_inner);
     match charges.iter().find(|charge| charge.get("id").and_then(Value::as_str) == Some(&id)) {
         Some(charge) => (StatusCode::OK, Json(with_debug(charge.clone(), &authorization))),
-        None => (StatusCode::NOT_FOUND, Json(json!({"error": "there is no such charge"}))),
+        None => (StatusCode::NOT_FOUND, Json(json!({"error": "no such charge"}))),
     }
 }
 
-async fn refund(State(records): State<Arc<PaymentRecords>>, headers: HeaderMap, Json(body): Json<Value>) -> Answer {
+async fn refund(State(records): State<Arc<PaymentRecords>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     let Some(authorization) = records.authorize(&headers) else { return unauthorized() };
     (StatusCode::OK, Json(with_debug(json!({"id": "re_1", "charge": body.get("charge")}), &authorization)))
 }
 
 impl PaymentRecords {
-    /// Notes what the caller shows; answers it where it is the key.
+    /// Records the credential of the caller, and returns it if it is the key.
     fn authorize(&self, headers: &HeaderMap) -> Option<String> {
         let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?.to_owned();
         self.authorizations.lock().unwrap_or_else(PoisonError::into_inner).push(shown.clone());
@@ -143,13 +139,13 @@ impl PaymentRecords {
     }
 }
 
-fn with_debug(mut answer: Value, authorization: &str) -> Value {
-    if let Value::Object(members) = &mut answer {
+fn with_debug(mut response: Value, authorization: &str) -> Value {
+    if let Value::Object(members) = &mut response {
         members.insert("debug".to_owned(), json!(format!("got {authorization}")));
     }
-    answer
+    response
 }
 
-fn unauthorized() -> Answer {
+fn unauthorized() -> Response {
     (StatusCode::UNAUTHORIZED, Json(json!({"error": "send the key as a bearer token"})))
 }

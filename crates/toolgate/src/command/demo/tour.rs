@@ -1,4 +1,4 @@
-//! The tour: what is done, what should come of it, and what that means. A step that goes differently than told ends it.
+//! The steps of the tour and their expected results. A different result ends it.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,40 +27,35 @@ use super::gate::DemoGate;
 use super::narration::{Members, Narration, Style};
 use super::payments::{KEY, Payments};
 
-/// The tour, with everybody in it.
 pub(super) struct Tour<'a> {
     gate: &'a DemoGate,
     payments: &'a Payments,
     narration: Narration,
     administrator: Client,
-    /// How many events were told already.
+    /// The number of events that were printed.
     narrated: usize,
-    /// The keys of the agents, for `--keep`.
+    /// For `--keep`.
     keys: Vec<(&'static str, Secret)>,
     credential: String,
 }
 
-/// What the gate answered.
-struct Answer {
+struct Response {
     status: u16,
     body: Value,
 }
 
-/// An agent of the demo.
 struct Agent {
     name: &'static str,
     client: Client,
 }
 
 impl<'a> Tour<'a> {
-    /// A tour of this gate and this service.
     pub(super) fn new(gate: &'a DemoGate, payments: &'a Payments, narration: Narration) -> Result<Self, Failure> {
         let administrator = Client::new(gate.url(), gate.token())?;
         let credential = String::new();
         Ok(Self { gate, payments, narration, administrator, narrated: 0, keys: Vec::new(), credential })
     }
 
-    /// Walks all of it.
     pub(super) async fn run_tour(&mut self) -> Result<(), Failure> {
         self.introduce()?;
         let (billing, reports) = self.set_up().await?;
@@ -78,14 +73,13 @@ impl<'a> Tour<'a> {
         self.verified().await
     }
 
-    /// Says what is running and how to use it.
     pub(super) async fn show_what_runs(&mut self) -> Result<(), Failure> {
         self.grant("billing", "charges.create", json!({"amount_max": 5000}), false).await?;
         self.grant("billing", "charges.read", json!({}), true).await?;
         let token = |name: &str| self.keys.iter().find(|(own, _)| *own == name).map_or("", |(_, key)| key.expose());
         let narration = &self.narration;
-        narration.heading("Still running, until Ctrl-C")?;
-        narration.prose("billing has fresh grants. In another terminal, as billing:")?;
+        narration.heading("Running until Ctrl-C")?;
+        narration.prose("billing has new grants. In another terminal, as billing:")?;
         narration.gap()?;
         for line in [
             format!("export TOOLGATE_URL={}", self.gate.url()),
@@ -96,7 +90,7 @@ impl<'a> Tour<'a> {
             narration.verbatim(&line)?;
         }
         narration.gap()?;
-        narration.prose("As the administrator:")?;
+        narration.prose("As administrator:")?;
         narration.gap()?;
         for line in [
             format!("export TOOLGATE_TOKEN={}", self.gate.token().expose()),
@@ -107,7 +101,7 @@ impl<'a> Tour<'a> {
             narration.verbatim(&line)?;
         }
         narration.gap()?;
-        narration.prose("The key of reports, and the payments service itself:")?;
+        narration.prose("The key of reports, and the URL of the payments service:")?;
         narration.gap()?;
         narration.verbatim(token("reports"))?;
         narration.verbatim(&self.payments.url())
@@ -117,12 +111,12 @@ impl<'a> Tour<'a> {
         let narration = &self.narration;
         narration.heading("Toolgate in one minute")?;
         narration.prose(
-            "An AI agent shall charge cards, and must not hold the key of the payments service. So the key lies sealed \
-             in Toolgate, and the agent calls through the gate.",
+            "An AI agent charges cards without holding the key of the payments service: the key is sealed in Toolgate, and \
+             the agent calls the service through the gate.",
         )?;
         narration.gap()?;
-        narration.prose(&format!("gate      {}  a real one, on a temporary store", self.gate.url()))?;
-        narration.prose(&format!("payments  {}  wants a key, and knows nothing of agents", self.payments.url()))
+        narration.prose(&format!("gate      {}  a real gate on a temporary ledger", self.gate.url()))?;
+        narration.prose(&format!("payments  {}  requires a key, and knows no agents", self.payments.url()))
     }
 
     async fn set_up(&mut self) -> Result<(Agent, Agent), Failure> {
@@ -170,16 +164,16 @@ impl<'a> Tour<'a> {
     }
 
     async fn print_setup(&mut self) -> Result<(), Failure> {
-        self.narration.heading("1. Set up")?;
-        self.narration.prose("The administrator does this once, and each of it is an event in the log:")?;
+        self.narration.heading("1. Setup")?;
+        self.narration.prose("The administrator does this once. Each change is an event in the log:")?;
         self.narration.gap()?;
         for (request, effect) in [
             ("POST /vaults", "a vault"),
-            ("POST /vaults/…/credentials", "the key sk_demo_…, sealed; it never comes out"),
+            ("POST /vaults/…/credentials", "the key sk_demo_…, sealed"),
             ("PUT  /services/payments", "charges.create, charges.read, refunds.create"),
-            ("POST /agents", "billing and reports, each with its own gate key"),
-            ("POST /grants", "billing: charges.create, amount ≤ 5000, 2 an hour"),
-            ("POST /grants", "billing: charges.read, which it may pass on"),
+            ("POST /agents", "billing and reports, each with a key of the gate"),
+            ("POST /grants", "billing: charges.create, amount ≤ 5000, 2 per hour"),
+            ("POST /grants", "billing: charges.read, delegatable"),
         ] {
             self.narration.note(Style::Plain, &format!("{request:<28}{effect}"))?;
         }
@@ -190,54 +184,56 @@ impl<'a> Tour<'a> {
 
     async fn allowed(&mut self, billing: &Agent) -> Result<(), Failure> {
         self.narration.heading("2. An allowed call")?;
-        self.narration.prose("billing charges 20.00. It knows the tool's name, and no key of the service.")?;
+        self.narration
+            .prose("billing charges 20.00. It knows the name of the tool, but not the key of the service.")?;
         self.narration.gap()?;
-        let answer = self.call(billing, "payments.charges.create", charge(2000)).await?;
-        self.expect(&answer, 200, None)?;
+        let response = self.call(billing, "payments.charges.create", charge(2000)).await?;
+        self.expect(&response, 200, None)?;
         self.narration.gap()?;
         let sent = format!("Bearer {KEY}");
         if self.payments.authorizations() != [sent] {
-            return Err(differs("the payments service did not get the key"));
+            return Err(differs("the payments service did not receive the key"));
         }
-        if answer.body.to_string().contains(KEY) {
+        if response.body.to_string().contains(KEY) {
             return Err(differs("the key reached the agent"));
         }
         self.narration.prose(
-            "The payments service got the header `Authorization: Bearer sk_demo_…` from the gate. Careless as it is, it \
-             sent the key back in its answer: the agent still did not see it.",
+            "The gate sent the header `Authorization: Bearer sk_demo_…` to the payments service. The service returned the \
+             key in its response, and the gate redacted it.",
         )
     }
 
     async fn outside_scope(&mut self, billing: &Agent) -> Result<(), Failure> {
-        self.narration.heading("3. A tool that was not granted")?;
-        self.narration.prose("billing tries to give money back. Its grants do not hold that scope.")?;
+        self.narration.heading("3. A tool without a grant")?;
+        self.narration.prose("billing calls refunds.create. None of its grants has that scope.")?;
         self.narration.gap()?;
         let parameters = Map::from_iter([("charge".to_owned(), json!("ch_1"))]);
-        let answer = self.call(billing, "payments.refunds.create", parameters).await?;
-        self.expect(&answer, 403, Some("GRANT_SCOPE_INSUFFICIENT"))
+        let response = self.call(billing, "payments.refunds.create", parameters).await?;
+        self.expect(&response, 403, Some("GRANT_SCOPE_INSUFFICIENT"))
     }
 
     async fn outside_limit(&mut self, billing: &Agent) -> Result<(), Failure> {
-        self.narration.heading("4. A parameter beyond its limit")?;
-        self.narration.prose("billing charges 9,000.00. The answer says which parameter breaks which rule.")?;
+        self.narration.heading("4. A parameter above its limit")?;
+        self.narration.prose("billing charges 9,000.00. The refusal names the parameter and the constraint.")?;
         self.narration.gap()?;
-        let answer = self.call(billing, "payments.charges.create", charge(900_000)).await?;
-        self.expect(&answer, 403, Some("GRANT_PARAMETER_DENIED"))
+        let response = self.call(billing, "payments.charges.create", charge(900_000)).await?;
+        self.expect(&response, 403, Some("GRANT_PARAMETER_DENIED"))
     }
 
     async fn too_often(&mut self, billing: &Agent) -> Result<(), Failure> {
-        self.narration.heading("5. Too often")?;
-        self.narration.prose("The grant allows two calls an hour. Refused calls do not count, a third is too many.")?;
+        self.narration.heading("5. Rate limit")?;
+        self.narration
+            .prose("The grant allows two calls per hour. Refused calls do not count; the third call is refused.")?;
         self.narration.gap()?;
-        let answer = self.call(billing, "payments.charges.create", charge(700)).await?;
-        self.expect(&answer, 200, None)?;
-        let answer = self.call(billing, "payments.charges.create", charge(800)).await?;
-        self.expect(&answer, 429, Some("GRANT_RATE_LIMITED"))
+        let response = self.call(billing, "payments.charges.create", charge(700)).await?;
+        self.expect(&response, 200, None)?;
+        let response = self.call(billing, "payments.charges.create", charge(800)).await?;
+        self.expect(&response, 429, Some("GRANT_RATE_LIMITED"))
     }
 
     async fn delegated(&mut self, billing: &Agent, reports: &Agent, grant: &GrantId) -> Result<(), Failure> {
-        self.narration.heading("6. Passing it on")?;
-        self.narration.prose("billing lets reports read charges: within its own grant, never beyond it.")?;
+        self.narration.heading("6. Delegation")?;
+        self.narration.prose("billing delegates charges.read to reports. A delegation never exceeds its source.")?;
         self.narration.gap()?;
         let body = DelegationRequest {
             target_agent_id: Some(typed("target_agent_id", "reports")?),
@@ -245,28 +241,28 @@ impl<'a> Tour<'a> {
             ..DelegationRequest::default()
         };
         let request = billing.client.to::<DelegateGrant>().at(grant).body(&body);
-        let answer = self.ask(billing, request, shown(&body, &["target_agent_id", "scopes"])).await?;
-        self.expect(&answer, 201, None)?;
-        let answer = self.call(reports, "payments.charges.read", read()).await?;
-        self.expect(&answer, 200, None)
+        let response = self.ask(billing, request, shown(&body, &["target_agent_id", "scopes"])).await?;
+        self.expect(&response, 201, None)?;
+        let response = self.call(reports, "payments.charges.read", read()).await?;
+        self.expect(&response, 200, None)
     }
 
     async fn revoked(&mut self, reports: &Agent, grant: &GrantId) -> Result<(), Failure> {
-        self.narration.heading("7. Taking it back")?;
-        self.narration.prose("The administrator revokes billing's grant. What was passed on ends with it.")?;
+        self.narration.heading("7. Revocation")?;
+        self.narration.prose("The administrator revokes the grant of billing. Its delegations end with it.")?;
         self.narration.gap()?;
         let administrator = Agent { name: "admin", client: Client::new(self.gate.url(), self.gate.token())? };
         let request = administrator.client.to::<RevokeGrant>().at(grant);
-        let answer = self.ask(&administrator, request, Vec::new()).await?;
-        self.expect(&answer, 200, None)?;
-        let answer = self.call(reports, "payments.charges.read", read()).await?;
-        self.expect(&answer, 403, Some("GRANT_REVOKED"))
+        let response = self.ask(&administrator, request, Vec::new()).await?;
+        self.expect(&response, 200, None)?;
+        let response = self.call(reports, "payments.charges.read", read()).await?;
+        self.expect(&response, 403, Some("GRANT_REVOKED"))
     }
 
     async fn verified(&self) -> Result<(), Failure> {
-        self.narration.heading("8. The proof")?;
+        self.narration.heading("8. Verification")?;
         self.narration.prose(
-            "The log is signed and can be verified without the gate: `toolgate audit export`, then `toolgate audit \
+            "The log is signed, and can be verified without the gate, with `toolgate audit export` and `toolgate audit \
              verify`.",
         )?;
         self.narration.gap()?;
@@ -281,7 +277,7 @@ impl<'a> Tour<'a> {
             })
             .await?;
         let verified = verify(export.as_slice(), &key).map_err(|error| Failure::NotVerified(Box::new(error)))?;
-        let sentence = format!("Verified: all {} events are there, unchanged and in order.", verified.size);
+        let sentence = format!("Verified: all {} events are present, unchanged and in order.", verified.size);
         self.narration.note(Style::Green, &sentence)?;
         let export = String::from_utf8_lossy(&export);
         if export.contains(KEY) {
@@ -289,42 +285,42 @@ impl<'a> Tour<'a> {
         }
         let forged = export.replacen("GRANT_RATE_LIMITED", "GRANT_RATE_LIMITEd", 1);
         match verify(forged.as_bytes(), &key) {
-            Ok(_) => Err(differs("a changed log verified")),
+            Ok(_) => Err(differs("a modified log was verified")),
             Err(error) => {
-                self.narration.note(Style::Yellow, &format!("With one letter of it changed: not verified, {error}."))
+                self.narration.note(Style::Yellow, &format!("With one character changed: not verified, {error}."))
             }
         }
     }
 
-    async fn call(&mut self, agent: &Agent, tool: &str, parameters: Map<String, Value>) -> Result<Answer, Failure> {
+    async fn call(&mut self, agent: &Agent, tool: &str, parameters: Map<String, Value>) -> Result<Response, Failure> {
         let body = CallRequest { tool: Some(tool.to_owned()), parameters: Some(parameters), ..CallRequest::default() };
         let request = agent.client.to::<InvokeTool>().body(&body);
         self.ask(agent, request, shown(&body, &["tool", "parameters"])).await
     }
 
-    /// Sends a request; tells it with these members of its body, the response, and the new events.
+    /// Sends a request; prints it with these members of its body, the response, and the new events.
     async fn ask<E: Endpoint>(
         &mut self,
         who: &Agent,
         request: TypedRequest<'_, E>,
         body: Members,
-    ) -> Result<Answer, Failure>
+    ) -> Result<Response, Failure>
     where
         E::Reply: Serialize + DeserializeOwned,
     {
         self.narration.request(who.name, E::METHOD.as_str(), &request.target(), &body)?;
-        let answer = match request.send().await {
-            Ok(reply) => Answer { status: E::STATUS.as_u16(), body: json!(reply) },
-            Err(ClientError::Refused { status, body }) => Answer { status: status.as_u16(), body: json!(body) },
+        let response = match request.send().await {
+            Ok(reply) => Response { status: E::STATUS.as_u16(), body: json!(reply) },
+            Err(ClientError::Refused { status, body }) => Response { status: status.as_u16(), body: json!(body) },
             Err(error) => return Err(error.into()),
         };
-        self.narration.answer(answer.status, &answer.worth_telling())?;
+        self.narration.response(response.status, &response.printed_members())?;
         let events = self.new_events().await?;
         self.narration.log(&events)?;
-        Ok(answer)
+        Ok(response)
     }
 
-    /// The events that were not told yet.
+    /// The events that were not printed yet.
     async fn new_events(&mut self) -> Result<Vec<StoredEvent>, Failure> {
         let query = EventQuery { limit: Some(Limit(Limit::MAXIMUM)), ..EventQuery::default() };
         let page = self.administrator.to::<ListEvents>().query(&query).send().await?;
@@ -334,27 +330,27 @@ impl<'a> Tour<'a> {
         Ok(new)
     }
 
-    fn expect(&self, answer: &Answer, status: u16, code: Option<&str>) -> Result<(), Failure> {
-        let found = answer.body.pointer("/error/code").and_then(Value::as_str);
-        if (answer.status, found) == (status, code) {
+    fn expect(&self, response: &Response, status: u16, code: Option<&str>) -> Result<(), Failure> {
+        let found = response.body.pointer("/error/code").and_then(Value::as_str);
+        if (response.status, found) == (status, code) {
             return Ok(());
         }
         Err(differs(&format!(
-            "the gate should have answered {status} {}, and answered {} {}",
+            "expected {status} {} from the gate, and received {} {}",
             code.unwrap_or("without an error"),
-            answer.status,
+            response.status,
             found.unwrap_or("without an error")
         )))
     }
 }
 
-impl Answer {
-    /// The members that a newcomer should see.
-    fn worth_telling(&self) -> Members {
-        const ANSWER: [&str; 7] = ["id", "source", "scopes", "status", "result", "grant_id", "revoked_count"];
+impl Response {
+    /// The members that are printed.
+    fn printed_members(&self) -> Members {
+        const SUCCESS: [&str; 7] = ["id", "source", "scopes", "status", "result", "grant_id", "revoked_count"];
         const ERROR: [&str; 5] = ["code", "message", "path", "available_scopes", "retry_after_seconds"];
         let error = at(&self.body, "error");
-        let (value, names) = if error.is_object() { (error, &ERROR[..]) } else { (&self.body, &ANSWER[..]) };
+        let (value, names) = if error.is_object() { (error, &ERROR[..]) } else { (&self.body, &SUCCESS[..]) };
         names.iter().filter_map(|name| Some((*name, value.get(*name)?.clone()))).collect()
     }
 }
@@ -374,5 +370,5 @@ fn read() -> Map<String, Value> {
 }
 
 fn differs(what: &str) -> Failure {
-    Failure::Said(format!("the demo went differently than told: {what}"))
+    Failure::Said(format!("unexpected result of the demo: {what}"))
 }

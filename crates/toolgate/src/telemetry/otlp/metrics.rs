@@ -117,7 +117,7 @@ fn attributes(message: &mut Message, field: u64, labels: &[(String, String)]) {
     }
 }
 
-/// A count, which was written as a whole number.
+/// A count, which was written as an integer.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a conversion from a float saturates")]
 fn whole(value: f64) -> u64 {
     value as u64

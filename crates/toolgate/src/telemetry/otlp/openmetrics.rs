@@ -1,4 +1,4 @@
-//! Reading of what `/metrics` writes. The export goes by the same text that Prometheus reads, so that both show the same
+//! Parses the text of `/metrics`. The export uses the same text that Prometheus reads, so that both show the same
 //! metrics, and no instrument is registered twice.
 
 /// All samples of one metric.
@@ -64,7 +64,7 @@ fn read_sample(line: &str, family: &str) -> Option<Sample> {
 
 type Labels = Vec<(String, String)>;
 
-/// The labels up to the closing brace, and what stands behind it.
+/// The labels up to the closing brace, and the rest.
 fn read_labels(mut rest: &str) -> Option<(Labels, &str)> {
     let mut labels = Vec::new();
     loop {
@@ -79,7 +79,7 @@ fn read_labels(mut rest: &str) -> Option<(Labels, &str)> {
     }
 }
 
-/// The text up to the closing quote, without its escapes, and what stands behind it.
+/// The text up to the closing quote, unescaped, and the rest.
 fn read_quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();

@@ -1,6 +1,6 @@
 //! Writing of protobuf messages: the wire types that OTLP uses, field by field.
 
-/// A message that is being written.
+/// A message that is being encoded.
 #[derive(Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 
@@ -15,7 +15,7 @@ impl Message {
         self.0
     }
 
-    /// An enumeration, a boolean or an unsigned integer. Zero is what a reader takes for an absent field, and not written.
+    /// An enumeration, a boolean or an unsigned integer. Zero is the default of an absent field, and is not written.
     pub(super) fn number(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.key(field, VARINT);
@@ -41,7 +41,7 @@ impl Message {
         self.bytes(field, value.as_bytes());
     }
 
-    /// Bytes, or a message that was written before.
+    /// Bytes, or an encoded message.
     pub(super) fn bytes(&mut self, field: u64, value: &[u8]) {
         self.key(field, LENGTH_DELIMITED);
         self.varint(u64::try_from(value.len()).unwrap_or(u64::MAX));
@@ -54,7 +54,7 @@ impl Message {
         self.bytes(field, &inner.0);
     }
 
-    /// Fields that were written before.
+    /// Encoded fields.
     pub(super) fn fields(&mut self, fields: &[u8]) {
         self.0.extend_from_slice(fields);
     }

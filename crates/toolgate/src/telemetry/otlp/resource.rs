@@ -1,15 +1,15 @@
-//! The requests of OTLP: what describes this gate, around spans and metrics that were encoded before.
+//! The requests of OTLP: the description of this gate, around encoded spans and metrics.
 
 use super::protobuf::Message;
 
-/// What describes this gate.
+/// The description of this gate.
 pub(super) struct Resource {
     resource: Vec<u8>,
     scope: Vec<u8>,
 }
 
 impl Resource {
-    /// With an id that tells this process from others.
+    /// With an id that distinguishes this process from others.
     pub(super) fn new(instance: &str) -> Self {
         let mut resource = Message::default();
         attribute(&mut resource, 1, "service.name", "toolgate");

@@ -10,7 +10,7 @@ use super::nanoseconds;
 use super::protobuf::Message;
 use super::resource::attribute;
 
-/// The longest name of a tool that is exported, in characters.
+/// The maximum length of an exported tool name, in characters.
 const MAX_TOOL: usize = 200;
 
 /// Field `spans` of `ScopeSpans`.
@@ -35,7 +35,7 @@ pub(super) fn encode(call: &FinishedCall<'_>, traced: &TracedCall) -> Vec<u8> {
 
 fn call_span(span: &mut Message, call: &FinishedCall<'_>, traced: &TracedCall, times: (u64, u64)) {
     let tool: Option<String> = call.tool.map(|tool| tool.to_string().chars().take(MAX_TOOL).collect());
-    // What names no tool may be anything: it is an attribute, and not the name that backends group spans by.
+    // A name without a tool may be anything: it is an attribute, and not the name that backends group spans by.
     let found = tool.as_deref().filter(|_| call.tool.is_some_and(|tool| tool.service.is_some()));
     let name = found.map_or_else(|| "execute_tool".to_owned(), |tool| format!("execute_tool {tool}"));
     head(span, traced, traced.context.span, traced.parent, (&name, SERVER), times);

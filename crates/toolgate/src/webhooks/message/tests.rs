@@ -1,4 +1,4 @@
-//! What is told, what is never told, and for how long it is told.
+//! What messages contain, what they never contain, and how long they are delivered.
 
 use std::collections::BTreeSet;
 

@@ -149,7 +149,7 @@ fn one_that_was_revoked_or_used_up_covers_nothing_any_more(world: &World) {
     let (_, decided) = answered(&office, "codex.shell", "make", "one", twice);
     assert!(passes(&office, "codex.shell", "ls", "two", "/elsewhere"));
     assert!(passes(&office, "codex.shell", "ls", "three", "/elsewhere"));
-    assert!(!passes(&office, "codex.shell", "ls", "two", "/elsewhere"), "it was used as often as it may be");
+    assert!(!passes(&office, "codex.shell", "ls", "two", "/elsewhere"), "it has no uses left");
     let path = format!("/api/v1/standing-approvals/{}", text(&decided, "/standing_approval_id"));
     let shown = office.clerk.get(&path).ok();
     assert_eq!((&shown["used"], &shown["state"]), (&json!(2), &json!("used_up")));

@@ -66,7 +66,7 @@ fn looking_neither_decides_nor_uses_the_link_up_and_using_it_up_decides_nothing(
         assert_eq!(shown["arguments"], json!({"amount": 1200, "to": "ann"}));
         assert!(shown["risk"]["level"].is_string());
         let again = office.clerk.ask("POST", &redeem(&token), None).refused(410, "APPROVAL_ENDED");
-        assert!(text(&again, "/message").contains("used already"), "{again}");
+        assert!(text(&again, "/message").contains("already been used"), "{again}");
         assert_eq!((office.approval(&waiting.approval)["status"].as_str(), office.bank.count()), (Some("pending"), 0));
 
         let decided = office.clerk.decides(&waiting.approval, "approve", json!({"channel": "web"})).ok();

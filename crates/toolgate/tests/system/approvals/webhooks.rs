@@ -205,7 +205,7 @@ fn a_private_address_is_told_nothing_unless_the_operator_allows_it() {
     let waiting = office.asks("transfer", 1);
     let said = until("the gate says so", || {
         office.approval(&waiting.approval);
-        Some(world.gate.stderr()).filter(|said| said.contains("the webhook does not take what it is told"))
+        Some(world.gate.stderr()).filter(|said| said.contains("a webhook delivery failed"))
     });
     assert!(said.contains("egress.allow") && !said.contains("team=1"), "{said}");
     assert_eq!(hook.connections(), 0);

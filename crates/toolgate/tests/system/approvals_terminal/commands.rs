@@ -70,7 +70,7 @@ fn a_standing_approval_is_made_explained_and_taken_back() {
     let (code, text) = explain("cargo test -q");
     assert!(code == 0 && text.starts_with("covered: ") && text.contains(id), "{text}");
     let (code, text) = explain("cargo publish");
-    assert!(code == 1 && text.starts_with("a person would be asked: "), "{text}");
+    assert!(code == 1 && text.starts_with("approval would be required: "), "{text}");
     assert_eq!(gets(&world.gate, &["standing", "show", id])["state"], "active");
     assert_eq!(says(&world.gate, &["standing", "revoke", id]), (0, format!("{id} is revoked.\n")));
     assert_eq!(says(&world.gate, &["standing", "list"]), (0, "none\n".to_owned()));

@@ -22,17 +22,17 @@ fn only_its_own_key_approves_a_call_and_only_that_call() {
     let world = World::sqlite();
     let coder = Coder::of(&world);
     let mut terminal = inbox(&world.gate);
-    terminal.until("Nothing waits for an answer.");
+    terminal.until("No call waits for approval.");
     let waiting = coder.asks("cargo test\u{200b} --all");
     let screen = terminal.until("cargo test\\u{200b} --all");
-    for part in ["1 waiting · live", "coder", "claude-code.Bash", "Session       s1", "/home/ann/shop", "! risky"] {
+    for part in ["1 pending · live", "coder", "claude-code.Bash", "Session       s1", "/home/ann/shop", "! risky"] {
         assert!(screen.contains(part), "{part} is missing:\n{screen}");
     }
 
     terminal.settle();
     terminal.press(PASTE);
     terminal.press("oo");
-    terminal.until("several keys came at once");
+    terminal.until("several keys at once");
     assert_eq!(coder.pending(), [waiting.approval.as_str()]);
 
     terminal.settle();
@@ -55,7 +55,7 @@ fn the_rule_that_is_shown_is_the_rule_that_stands() {
     terminal.settle();
     terminal.press("p");
     let screen = terminal.until(rule);
-    assert!(screen.contains("+ passes    cargo test") && screen.contains("- asks      cargo"), "{screen}");
+    assert!(screen.contains("+ covered   cargo test") && screen.contains("- excluded  cargo"), "{screen}");
     assert_eq!(coder.pending(), [waiting.approval.as_str()], "showing a rule decides nothing");
     terminal.press("y");
     terminal.until("later calls are covered by standing_");
@@ -77,10 +77,10 @@ fn a_no_with_its_reason_reaches_the_agent_and_whoever_was_first_is_told() {
     let first = coder.asks("ls one");
     let second = coder.asks("ls two");
     let mut terminal = inbox(&world.gate);
-    terminal.until("2 waiting");
+    terminal.until("2 pending");
     terminal.settle();
     terminal.press("r");
-    terminal.until("Deny, because:");
+    terminal.until("Reason:");
     terminal.press("use the other one");
     terminal.until("use the other one_");
     terminal.press("\r");
@@ -90,7 +90,7 @@ fn a_no_with_its_reason_reaches_the_agent_and_whoever_was_first_is_told() {
     let path = format!("/api/v1/approvals/{}/decide", second.approval);
     coder.admin.post(&path, &json!({"decision": "approve"})).ok();
     terminal.until(&format!("{} is approved by admin (http)", second.approval));
-    terminal.until("Nothing waits for an answer.");
+    terminal.until("No call waits for approval.");
     terminal.press("q");
     terminal.until_restored();
 }
@@ -131,7 +131,7 @@ fn a_gate_that_is_lost_is_shown_and_found_again() {
     terminal.until("live");
     let setup = world.gate.setup().clone();
     world.stop();
-    terminal.until("! NOT LIVE, trying again");
+    terminal.until("! NOT LIVE, retrying");
     let world = World::of(&setup, None);
     road.lead_to(world.gate.address());
     let waiting = Coder::of(&world).asks("ls after");
@@ -147,12 +147,12 @@ fn whatever_ends_the_inbox_decides_nothing_and_gives_the_terminal_back() {
     let waiting = coder.asks("ls");
     for name in ["TERM", "HUP", "INT"] {
         let mut terminal = inbox(&world.gate);
-        terminal.until("Arguments, exactly");
+        terminal.until("Arguments (exact)");
         signal(name, terminal.child.id());
         terminal.until_restored();
     }
     let mut terminal = inbox(&world.gate);
-    terminal.until("Arguments, exactly");
+    terminal.until("Arguments (exact)");
     let mut child = terminal.vanish();
     until("the program ends with its terminal", || {
         coder.admin.get("/api/v1/approvals").ok();

@@ -69,7 +69,7 @@ impl Terminal {
     pub fn settle(&mut self) {
         for _ in 0..TIMEOUT {
             self.press("\r");
-            if self.until_either(&["Enter decides nothing", "too soon", "at once"]).0 == 0 {
+            if self.until_either(&["Enter decides nothing", "had just changed", "at once"]).0 == 0 {
                 return;
             }
             // Without a key, screens come only as time passes.

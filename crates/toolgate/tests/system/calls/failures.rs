@@ -24,7 +24,7 @@ fn a_service_that_does_not_answer_in_time_is_a_timeout(world: &World) {
         let reply = shop.send(json!({"n": number}));
         let body = shop.failed(&reply, 504, "PROXY_ERROR");
         assert_eq!(body["error"]["timed_out"], true);
-        assert!(text(&body, "/message").starts_with("the time for this call was over"), "{body}");
+        assert!(text(&body, "/message").starts_with("the call timed out"), "{body}");
         let duration = body["duration_ms"].as_u64().unwrap();
         assert!((1000..30_000).contains(&duration), "{duration}");
         let record = shop.record(text(&body, "/invocation_id"));
@@ -46,7 +46,7 @@ fn a_service_where_nobody_listens_is_a_proxy_error(world: &World) {
     let grant = shop.admin.grants(&nobody, "billing", json!({}));
     let body = shop.failed(&shop.read(json!({})), 502, "PROXY_ERROR");
     assert_eq!((&body["grant_id"], body["error"].get("timed_out")), (&grant["id"], None));
-    assert!(text(&body, "/message").contains("no connection"), "{body}");
+    assert!(text(&body, "/message").contains("could not connect"), "{body}");
     let event = &shop.events_of(text(&body, "/invocation_id"))[0];
     assert_eq!((&event["type"], &event["data"]["error_code"]), (&json!("tool.invoked"), &json!("PROXY_ERROR")));
 }

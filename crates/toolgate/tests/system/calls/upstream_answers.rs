@@ -88,7 +88,7 @@ fn an_error_of_the_service_is_told_with_its_status_and_words(world: &World) {
         assert_eq!(body["error"]["http_status"], status);
         assert_eq!(body["error"]["grant_id"], body["grant_id"]);
         assert_eq!(body["result"], result);
-        assert_eq!(body["message"], format!("the service answered with status {status}"));
+        assert_eq!(body["message"], format!("the service returned status {status}"));
         let fields = [
             "cost",
             "duration_ms",

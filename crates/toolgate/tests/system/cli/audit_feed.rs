@@ -209,5 +209,5 @@ fn what_does_not_go_together_is_refused() {
         state.to_str().unwrap(),
     ]);
     assert!(said.code == 1 && said.stdout.is_empty(), "{}", said.all());
-    assert!(said.stderr.contains("is about another log"), "{}", said.stderr);
+    assert!(said.stderr.contains("belongs to another log"), "{}", said.stderr);
 }

@@ -81,7 +81,7 @@ fn agents_are_limited_and_changed() {
         "openwop:http.fetch",
     ];
     let text = person.reads(&create);
-    assert!(text.contains("There is no such tool yet: connector:mail.send"), "{text}");
+    assert!(text.contains("These tools do not exist yet: connector:mail.send"), "{text}");
     let shown = person.gets(&["agent", "show", "billing"]);
     let limits = json!({
         "*": {"requests": 100, "per_seconds": 60}, "mail.send": {"requests": 1, "per_seconds": 60, "burst": 3}
@@ -92,7 +92,7 @@ fn agents_are_limited_and_changed() {
     assert!(person.reads(&["agent", "list"]).contains("connector:mail.send, openwop:http.fetch"));
 
     let text = person.reads(&["agent", "update", "billing", "--name", "Bills", "--permission", "tools.delegate"]);
-    assert!(text.contains("billing is at revision 2 now."), "{text}");
+    assert!(text.contains("billing is now at revision 2."), "{text}");
     let changed = person.gets(&["agent", "update", "billing", "--scope", "a", "--no-rate-limits", "--any-tool"]);
     assert_eq!((&changed["name"], &changed["permissions"]), (&json!("Bills"), &json!(["tools.delegate"])));
     assert_eq!((&changed["scopes"], &changed["rate_limits"]), (&json!(["a"]), &json!({})));
@@ -104,7 +104,7 @@ fn agents_are_limited_and_changed() {
         (&["--name", "A", "--no-name"][..], "--no-name"),
         (&["--rate-limit", "mail.send=1"], "REQUESTS/PERIOD"),
         (&["--rate-limit", "*=1/1", "--rate-limit", "*=2/1"], "twice"),
-        (&[], "say what to change"),
+        (&[], "nothing to change"),
     ] {
         let said = person.says(&[&["agent", "update", "billing"], wrong].concat());
         assert_eq!(said.code, 2, "{wrong:?}: {}", said.all());
@@ -123,7 +123,7 @@ fn vaults_are_made_shown_and_deleted() {
     assert_eq!(person.gets(&["vault", "list"])["vaults"][1]["name"], "other");
     assert!(person.reads(&["vault", "show", &id]).contains("other"));
     assert_eq!(person.gets(&["vault", "show", &id])["id"], json!(id));
-    assert!(person.reads(&["vault", "delete", &id, "--yes"]).contains("was deleted"));
+    assert!(person.reads(&["vault", "delete", &id, "--yes"]).contains("deleted;"));
     assert_eq!(person.says(&["vault", "show", &id]).code, 1);
     let rest = person.gets(&["vault", "list"])["vaults"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(person.gets(&["vault", "delete", &rest, "--yes"])["status"], "deleted");
@@ -191,10 +191,10 @@ fn secrets_come_from_standard_input_and_are_never_printed() {
     assert!(refused.stderr.contains("`password`"), "{}", refused.all());
     assert_eq!(person.says_with(&basic, "not json").code, 1);
     assert_eq!(person.says_with(&basic[..7], "plain text").code, 2, "two fields cannot come as one text");
-    assert_eq!(person.says_with(&add, "").code, 1, "no secret was given");
+    assert_eq!(person.says_with(&add, "").code, 1, "no secret was entered");
 
     let text = person.reads(&["credential", "revoke", &id, "--reason", "leaked", "--yes"]);
-    assert!(text.contains("was revoked"), "{text}");
+    assert!(text.contains("revoked, with"), "{text}");
     assert_eq!(person.gets(&["credential", "show", &id])["status"], "revoked");
     let other = person.gets(&["credential", "list", &vault])["credentials"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(person.gets(&["credential", "revoke", &other, "--yes"])["status"], "revoked");
@@ -244,7 +244,7 @@ fn grants_are_made_delegated_paused_and_revoked() {
     assert_eq!((&grant["expires_at"], &grant["delegation_depth"]), (&json!(null), &json!(null)));
     assert_eq!(grant["context"], json!({"intent_id": "intent-1"}));
     let text = person.reads(&["grant", "create", "helper", &credential, "--scope", "read"]);
-    assert!(text.contains("for helper; it ends at"), "{text}");
+    assert!(text.contains("for helper; expires at"), "{text}");
 
     let delegate =
         ["grant", "delegate", root, "clerk", "--scope", "read", "--delegatable", "--expires", "2100-01-01T00:00:00Z"];

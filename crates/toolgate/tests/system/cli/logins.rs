@@ -31,7 +31,7 @@ fn a_login_of_an_agent_stands_beside_that_of_the_administrator() {
 
     assert_eq!(says(&["login", "--url", &url], gate.token()).code, 0);
     let login = says(&["login"], &key);
-    assert!(login.stdout.contains("Commands still use the profile admin"), "{}", login.all());
+    assert!(login.stdout.contains("The current profile is still admin"), "{}", login.all());
     let own = who(&[]);
     assert_eq!((&own["id"], &own["profile"], own["url"].as_str()), (&"admin".into(), &"admin".into(), Some(&*url)));
     assert_eq!(who(&["--profile", "billing"])["id"], "billing");
@@ -48,7 +48,7 @@ fn a_login_of_an_agent_stands_beside_that_of_the_administrator() {
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
     let unknown = says(&["whoami", "--profile", "biling"], "");
-    assert!(unknown.code == 1 && unknown.stderr.contains("there are: admin, billing"), "{}", unknown.all());
+    assert!(unknown.code == 1 && unknown.stderr.contains("known profiles: admin, billing"), "{}", unknown.all());
     let elsewhere = says(&["whoami", "--profile", "billing", "--url", "http://127.0.0.1:1"], "");
     assert!(elsewhere.code == 2 && elsewhere.stderr.contains(&format!("is for {url}")), "{}", elsewhere.all());
 
@@ -58,7 +58,7 @@ fn a_login_of_an_agent_stands_beside_that_of_the_administrator() {
     let nobody = says(&["whoami"], "");
     assert!(nobody.code == 1 && nobody.stderr.contains("toolgate profile use NAME`: admin"), "{}", nobody.all());
     assert_eq!(says(&["logout", "--all"], "").code, 0);
-    assert!(says(&["logout"], "").stderr.contains("nobody is logged in"));
+    assert!(says(&["logout"], "").stderr.contains("no login is saved"));
     assert!(!std::fs::read_to_string(path).unwrap().contains(gate.token()));
 }
 
@@ -94,7 +94,7 @@ fn a_hook_is_connected_to_the_gate_of_the_login_with_a_key_that_works() {
     assert_eq!(run(&["login", "--url", &gate.url(), "--profile", "hook"], &key).code, 0);
     let connected = run(&["connect", "cursor", "--yes"], "");
     assert_eq!(connected.code, 0, "{}", connected.all());
-    assert!(connected.stderr.contains(&format!("The hook asks {} as coder.", gate.url())), "{}", connected.all());
+    assert!(connected.stderr.contains(&format!("The hook uses {} as coder.", gate.url())), "{}", connected.all());
     let written = std::fs::read_to_string(&settings).unwrap();
     assert!(written.contains(&format!("hook cursor --url {} --profile hook || exit 2", gate.url())), "{written}");
 

@@ -99,7 +99,7 @@ fn what_is_no_gate_is_recognised() {
         command.env("TOOLGATE_TOKEN", "x").args(["vault", "list", "--url", &url]);
         let said = Said::of(command, "");
         server.join().unwrap();
-        assert!(said.code == 1 && said.stderr.contains("not as a Toolgate does"), "{}", said.stderr);
+        assert!(said.code == 1 && said.stderr.contains("not a response of a Toolgate gate"), "{}", said.stderr);
     }
 }
 
@@ -127,7 +127,7 @@ fn a_login_keeps_the_key_for_this_gate_only() {
     assert_eq!(run(&["login", "--json"], gate.token()).json()["caller"]["id"], "admin");
 
     let elsewhere = run(&["vault", "list", "--url", "http://127.0.0.1:1"], "");
-    assert!(elsewhere.stderr.contains("there is no key to show to http://127.0.0.1:1"), "{}", elsewhere.stderr);
+    assert!(elsewhere.stderr.contains("no key for http://127.0.0.1:1"), "{}", elsewhere.stderr);
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     let open = run(&["vault", "list"], "");
     assert!(open.code == 1 && open.stderr.contains("chmod 600"), "{}", open.stderr);
@@ -144,7 +144,7 @@ fn completions_and_help_are_there() {
         assert!(said.stdout.contains("credential"), "{shell}");
     }
     for (arguments, expected) in [
-        (&["--help"] as &[&str], "from nothing to a grant"),
+        (&["--help"] as &[&str], "from the first start to a grant"),
         (&["grant", "create", "--help"], "max_invocations_per_hour=100"),
         (&["--version"], env!("CARGO_PKG_VERSION")),
     ] {

@@ -81,7 +81,7 @@ fn several_versions_from_files_and_standard_input_live_side_by_side() {
     assert_eq!(outcomes, ["unchanged", "unchanged"]);
 
     let removed = person.reads(&["service", "remove", "payments", "--version", "2025-01", "--yes"]);
-    assert_eq!(removed.trim(), "payments: 1 versions were removed.");
+    assert_eq!(removed.trim(), "payments: 1 versions removed.");
     assert_eq!(person.gets(&["service", "show", "payments"])["versions"].as_array().unwrap().len(), 1);
     assert_eq!(person.gets(&["service", "remove", "payments", "--yes"])["removed_versions"], 1);
     let gone = person.says(&["service", "show", "payments"]);
@@ -98,10 +98,10 @@ fn a_fault_names_the_file_and_the_place_and_stops_everything() {
     let (good, name) = (good.to_str().unwrap(), bad.to_str().unwrap());
     for (text, words) in [
         (PAYMENTS.replace("path:", "pth:"), "`tools.charges.create.http.pth` is unknown"),
-        (PAYMENTS.replace("2024-01", "2024"), "`version` must be a text; put it in quotes"),
+        (PAYMENTS.replace("2024-01", "2024"), "`version` must be a string; put it in quotes"),
         (PAYMENTS.replace("version: 2024-01", "version: b\nversion: c"), "line 4"),
-        (PAYMENTS.to_owned(), "payments 2024-01 is already in"),
-        (String::new(), "there is no definition in it"),
+        (PAYMENTS.to_owned(), "payments 2024-01 is already defined in"),
+        (String::new(), "no definition"),
         ("x".repeat(32 * 1024 * 1024 + 1), "longer than"),
     ] {
         std::fs::write(&bad, text).unwrap();

@@ -44,7 +44,7 @@ fn the_definition_goes_to_standard_output_and_the_report_to_standard_error() {
     assert_eq!(said.code, 0, "{}", said.all());
     assert!(said.stdout.contains("service: library\nversion: \"2\"\n"), "{}", said.stdout);
     assert!(said.stdout.contains("    safety_tier: read  # proposed\n"), "{}", said.stdout);
-    assert!(said.stderr.starts_with("2 operations: 1 tools, 1 left out."), "{}", said.stderr);
+    assert!(said.stderr.starts_with("2 operations: 1 tools, 1 omitted."), "{}", said.stderr);
     for words in ["auth_type api_key", "/paths/~1covers/post", "image/png", "1 error-response", "--report FILE"] {
         assert!(said.stderr.contains(words), "{words}: {}", said.stderr);
     }
@@ -71,20 +71,20 @@ fn files_are_written_once_and_reports_in_full() {
     let written: Value = serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();
     let findings = written["findings"].as_array().unwrap();
     let operation = json!({"kind": "operation", "weight": "dropped", "pointer": "/paths/~1covers/post",
-        "note": "its body is image/png, which is not sent"});
+        "note": "its body is image/png, which is not supported"});
     assert!(findings.contains(&operation), "{findings:#?}");
     let again = imports(&arguments, LIBRARY);
-    assert!(again.code == 1 && again.stderr.contains("it exists already"), "{}", again.all());
+    assert!(again.code == 1 && again.stderr.contains("already exists"), "{}", again.all());
 }
 
 #[test]
 fn a_document_of_which_nothing_can_be_used_is_a_failure_with_a_reason() {
     for (text, words) in [
-        ("swagger: '2.0'", "this is no OpenAPI document"),
-        ("openapi: 3.2.0", "3.0 and 3.1 can be imported"),
+        ("swagger: '2.0'", "not an OpenAPI document"),
+        ("openapi: 3.2.0", "convert it to 3.0 or 3.1"),
         ("openapi: [", "standard input: "),
-        ("{\"openapi\": \"3.1.0\", \"openapi\": \"3.1.0\"}", "appears twice"),
-        ("openapi: 3.1.0\ninfo: {title: a, version: b}", "none of its 0 operations can become a tool"),
+        ("{\"openapi\": \"3.1.0\", \"openapi\": \"3.1.0\"}", "duplicate key"),
+        ("openapi: 3.1.0\ninfo: {title: a, version: b}", "none of the 0 operations can become a tool"),
     ] {
         let said = imports(&["-"], text);
         assert!(said.code == 1 && said.stdout.is_empty() && said.stderr.contains(words), "{words}: {}", said.all());

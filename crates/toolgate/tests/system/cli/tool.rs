@@ -152,9 +152,7 @@ fn lint_lists_what_tools_leave_undeclared() {
     let (gate, _) = prepare(&upstream, &[]);
     let person = Person::administrator(&gate);
     let text = person.reads(&["tool", "lint"]);
-    assert!(
-        text.ends_with("3 of 3 tools leave something undeclared (-). A tier that is not declared counts as write.\n")
-    );
+    assert!(text.ends_with("3 of 3 tools have undeclared attributes (-). An undeclared tier counts as write.\n"));
     let found = person.gets(&["tool", "lint", "payments"]);
     let of_create = &found["tools"][1];
     assert_eq!(of_create["tool"], "payments.charges.create");
@@ -200,7 +198,7 @@ fn a_refused_call_says_where_why_and_what_to_do() {
         (&["tool", "call", "payments.charges.create"], &["[TOOL_NOT_FOUND]", "--agent"]),
         (
             &["tool", "call", "payments.broken", "--agent", "billing"],
-            &["[SERVICE_ERROR]", "http status:", "404", "the service said:"],
+            &["[SERVICE_ERROR]", "http status:", "404", "service returned:"],
         ),
     ] {
         let said = person.says(arguments);

@@ -31,27 +31,27 @@ fn a_mistyped_name_is_told_with_the_one_that_was_meant() {
     warned(
         &["credential", "add", &vault, "payment", "Payments"],
         "secret",
-        "there is no service payment; did you mean payments?",
+        "no service payment; did you mean payments?",
     );
     let add =
         ["credential", "add", &vault, "payments", "Payments", "--scope", "charges.reed", "--scope", "charges.read"];
-    let scopes = "no tool of payments needs the scope charges.reed; did you mean charges.read?";
+    let scopes = "no tool of payments requires the scope charges.reed; did you mean charges.read?";
     warned(&add, "secret", scopes);
     let credential = person.makes(&add, "secret");
     warned(
         &["grant", "create", "biling", &credential, "--scope", "charges.read"],
         "",
-        "there is no agent biling; did you mean billing?",
+        "no agent biling; did you mean billing?",
     );
     warned(&["grant", "create", "billing", &credential, "--scope", "charges.reed"], "", scopes);
     warned(
         &["agent", "update", "billing", "--scope", "tools:paiments:*"],
         "",
-        "there is no service paiments; did you mean payments?",
+        "no service paiments; did you mean payments?",
     );
-    warned(&["grant", "list", "--agent", "bilings"], "", "there is no agent bilings; did you mean billing?");
-    warned(&["invocation", "list", "--agent", "teller"], "", "there is no agent teller");
-    warned(&["tool", "list", "--service", "paymets"], "", "there is no service paymets; did you mean payments?");
+    warned(&["grant", "list", "--agent", "bilings"], "", "no agent bilings; did you mean billing?");
+    warned(&["invocation", "list", "--agent", "teller"], "", "no agent teller");
+    warned(&["tool", "list", "--service", "paymets"], "", "no service paymets; did you mean payments?");
     refused(&["key", "create", "biling"], "did you mean billing?");
     refused(&["agent", "update", "biling", "--name", "x"], "did you mean billing?");
     refused(&["service", "show", "paymets"], "did you mean payments?");
@@ -62,7 +62,7 @@ fn a_mistyped_name_is_told_with_the_one_that_was_meant() {
     let key = person.gets(&["key", "create", "billing"])["key"].as_str().unwrap().to_owned();
     let billing = Person { gate: &gate, key: &key };
     let made = billing.reads(&["grant", "delegate", &grant, "helper", "--scope", "charges.read"]);
-    assert!(made.contains("was made for helper"), "whoever cannot see agents is told nothing about them: {made}");
+    assert!(made.contains("created for helper"), "whoever cannot see agents is told nothing about them: {made}");
 }
 
 #[test]

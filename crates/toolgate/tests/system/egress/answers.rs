@@ -118,7 +118,7 @@ fn an_answer_that_is_none_is_an_error_of_the_way_there() {
         let answer = user.calls("any", json!({}));
         assert_eq!(answer.status(), 502, "{shown}: {}", answer.answer.text());
         let error = failure(&answer, 502, "PROXY_ERROR");
-        assert!(error["message"].as_str().unwrap().starts_with("the service's answer"), "{shown}: {error}");
+        assert!(error["message"].as_str().unwrap().starts_with("the service's response"), "{shown}: {error}");
         // Once: nobody knows what the service has done.
         assert_eq!(upstream.count(), 1, "{shown}");
     }

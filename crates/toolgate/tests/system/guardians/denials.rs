@@ -11,7 +11,7 @@ fn a_guardians_no_is_told_with_its_reason_and_the_service_is_never_called() {
     let office = Office::with(&guardian, "");
     let reply = office.send("hello");
     let error = reply.refused(403, "GUARDIAN_DENIED");
-    assert_eq!(error["message"], "guardian security said no: no mail on Sundays");
+    assert_eq!(error["message"], "guardian security denied this: no mail on Sundays");
     assert_eq!((&error["stage"], &error["guardian"]), (&json!("guard"), &json!("security")));
     assert_eq!(office.mail.count(), 0);
     let record = office.record(&reply);
@@ -30,7 +30,7 @@ fn a_no_in_the_words_of_joch_names_the_rule_behind_it() {
     let office = Office::with(&guardian, "");
     let reply = office.send("hello");
     let error = reply.refused(403, "GUARDIAN_DENIED");
-    assert_eq!(error["message"], "guardian security said no: not to strangers");
+    assert_eq!(error["message"], "guardian security denied this: not to strangers");
     assert_eq!((&error["policy_id"], &error["policy_version"]), (&json!("third-party"), &json!("v7")));
     let decision = office.decision(&reply);
     let rule = json!([{"policy_id": "third-party", "policy_version": "v7"}]);

@@ -125,7 +125,7 @@ fn what_one_third_party_asks_another_answers_through_the_gate() {
     for hook in HOOKS {
         let line = walked.line(hook);
         assert_eq!((&line["decision"], &line["performed"]), (&json!("deny"), &Value::Null), "{line}");
-        assert!(line["message"].as_str().unwrap().ends_with("said no: not today"), "{line}");
+        assert!(line["message"].as_str().unwrap().ends_with("denied this: not today"), "{line}");
         assert_eq!(line["reasonCode"], json!(["guardian_denied"]), "{line}");
     }
     assert_eq!(guardian.questions().len(), HOOKS.len());

@@ -67,7 +67,7 @@ fn the_deny_of_the_specification_is_understood_and_passed_on() {
     let answer = ask(&office);
     let result = &answer["result"];
     assert_eq!(result["decision"], "deny");
-    let reason = "guardian joch said no: external_write requires approval; approval not granted";
+    let reason = "guardian joch denied this: external_write requires approval; approval not granted";
     assert_eq!((&result["reason"], &result["message"]), (&json!(reason), &json!(reason)));
     assert_eq!(result["policyId"], "external-send-requires-approval");
     assert_eq!(result["policyVersion"], "v3");

@@ -68,7 +68,7 @@ fn every_failure_is_a_no_that_says_which_and_the_service_is_never_called() {
         let reply = office.send("hello");
         let error = reply.refused(503, code(class));
         assert_eq!((&error["failure"], &error["guardian"]), (&json!(class), &json!("security")), "{rule}");
-        assert!(!error["message"].as_str().unwrap().contains("said no"), "{rule}: {error}");
+        assert!(!error["message"].as_str().unwrap().contains("denied this"), "{rule}: {error}");
         let decision = office.decision(&reply);
         assert_eq!(decision["effective"], "deny", "{rule}");
         let said = said(&decision, "security");
@@ -107,7 +107,7 @@ fn a_timeout_reads_differently_from_a_no_and_a_late_yes_runs_nothing() {
     let office = Office::with(&guardian, "timeout_milliseconds = 300");
     let reply = office.send("hello");
     let error = reply.refused(503, "GUARDIAN_TIMED_OUT");
-    let told = "guardian security did not answer within 300 ms; the call was not run; try again";
+    let told = "guardian security did not respond within 300 ms; the call was not executed; try again";
     assert_eq!(error["message"], told);
     let record = office.record(&reply);
     guardian.release();

@@ -14,7 +14,7 @@ fn a_result_that_a_guardian_says_no_to_is_withheld_and_kept_nowhere() {
     let reply = office.call("inbox", json!({}));
     let body = reply.json();
     assert_eq!((&body["status"], &body["error"]["code"]), (&json!("error"), &json!("GUARDIAN_DENIED")), "{body}");
-    assert_eq!(body["message"], "guardian security said no: not for clerks");
+    assert_eq!(body["message"], "guardian security denied this: not for clerks");
     assert_eq!(office.mail.count(), 1, "it was called");
     assert!(!reply.answer.text().contains("lunch"));
     assert!(!office.record(&reply).to_string().contains("lunch"));

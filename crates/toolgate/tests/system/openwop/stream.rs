@@ -88,6 +88,6 @@ fn a_stream_does_not_hold_the_end_of_the_program_up() {
     follower.next().unwrap();
     let (ended, _) = world.stop();
     assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
-    assert!(!ended.stderr.contains("did not end in time"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("did not finish in time"), "{}", ended.stderr);
     while follower.next().is_some() {}
 }

@@ -29,14 +29,14 @@ const UNKNOWN: [Wrong; 4] = [
                 @id(\"no-tool\")\nforbid (principal, action == Action::\"call:desk.nota\", resource);\n",
         line: 5,
         policy: "no-tool",
-        message: "there is no action `call:desk.nota`",
+        message: "unknown action `call:desk.nota`",
         help: Some("did you mean `call:desk.note`?"),
     },
     Wrong {
         rules: "@id(\"no-resource\")\nforbid (principal, action in Action::\"call\", resource == Tool::\"desk.sent\");\n",
         line: 1,
         policy: "no-resource",
-        message: "there is no tool `desk.sent`",
+        message: "unknown tool `desk.sent`",
         help: Some("did you mean `desk.send`?"),
     },
     Wrong {
@@ -62,14 +62,14 @@ const NO_RULES: [Wrong; 4] = [
         rules: "@id(\"generous\")\npermit (principal, action, resource);\n",
         line: 1,
         policy: "generous",
-        message: "a permit gives nothing here",
+        message: "`permit` is not supported",
         help: None,
     },
     Wrong {
         rules: "@id(\"misspelt\")\n@remdy(\"ask\")\nforbid (principal, action in Action::\"call\", resource);\n",
         line: 1,
         policy: "misspelt",
-        message: "there is no annotation `@remdy`",
+        message: "unknown annotation `@remdy`",
         help: Some("did you mean `@remedy`?"),
     },
     Wrong {
@@ -77,14 +77,14 @@ const NO_RULES: [Wrong; 4] = [
                 @id(\"a\")\nforbid (principal, action in Action::\"result\", resource);\n",
         line: 4,
         policy: "a",
-        message: "another rule has this id already",
+        message: "duplicate rule id",
         help: None,
     },
     Wrong {
         rules: "@id(\"too-late\")\n@remedy(\"ask\")\nforbid (principal, action in Action::\"result\", resource);\n",
         line: 1,
         policy: "too-late",
-        message: "nobody can be asked about a result any more",
+        message: "a result cannot be sent for approval",
         help: None,
     },
 ];
@@ -143,7 +143,7 @@ fn a_failing_test_beside_the_policies_keeps_them_out(world: &World) {
     let error = office.admin.applies(&[("rules.cedar", &rules), ("rules.test.yaml", &wrong)]);
     let error = error.refused(400, "POLICY_INVALID");
     assert_eq!(error["failed_tests"][0]["name"], "lunch is not noted", "{error}");
-    assert!(text(&error, "/failed_tests/0/failure").contains("expected allow, and it is deny by no-lunch"), "{error}");
+    assert!(text(&error, "/failed_tests/0/failure").contains("expected allow, got deny by no-lunch"), "{error}");
 
     let terminal = Terminal::of(world, &office.admin);
     terminal.writes("rules.cedar", &rules);

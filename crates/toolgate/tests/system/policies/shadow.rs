@@ -102,7 +102,7 @@ fn a_promoted_rule_is_in_force_for_the_next_call(world: &World) {
     // The others only watch, as before.
     office.call("send", json!({"text": "hello"})).ok();
     let error = promote("no-lunch").refused(404, "POLICY_NOT_FOUND");
-    assert!(text(&error, "/message").contains("in force already"), "{error}");
+    assert!(text(&error, "/message").contains("already enforced"), "{error}");
     promote("no-dinner").refused(404, "POLICY_NOT_FOUND");
     // One that is written on one line with others is promoted too.
     promote("ask-about-mail").ok();
@@ -117,13 +117,13 @@ fn a_promotion_takes_the_rule_out_of_shadow_in_the_folder_too(world: &World) {
     terminal.writes("rules.cedar", RULES);
     terminal.reads(&["policy", "apply", "policies"]);
     let said = terminal.reads(&["policy", "promote", "no-lunch", "--write", "policies"]);
-    assert_eq!(said, "Version 2 is active now; no-lunch is in force, and policies/rules.cedar says so too.\n");
+    assert_eq!(said, "Version 2 is now active; no-lunch is enforced, and policies/rules.cedar was updated.\n");
     assert_eq!(terminal.file("rules.cedar"), RULES.replacen("@mode(\"shadow\")\n", "", 1));
     office.note("lunch").refused(403, "POLICY_DENIED");
     // The folder and the gate say the same: nothing is left to apply.
-    assert_eq!(terminal.reads(&["policy", "diff", "policies"]), "These are the policies of version 2.\n");
+    assert_eq!(terminal.reads(&["policy", "diff", "policies"]), "No difference from version 2.\n");
     let again = terminal.fails(&["policy", "promote", "no-lunch", "--write", "policies"]);
-    assert!(again.contains("no rule `no-lunch` is in shadow there"), "{again}");
+    assert!(again.contains("no rule `no-lunch` in shadow mode"), "{again}");
     assert_eq!(office.admin.get("/api/v1/policies").ok()["version"], 2);
     terminal.reads(&["policy", "promote", "ask-about-mail", "--write", "policies"]);
     assert_eq!(terminal.reads(&["policy", "diff", "policies"]), "These are the policies of version 3.\n");

@@ -85,7 +85,7 @@ fn a_timeline_shows_every_call_and_every_decision(world: &World) {
         assert!(drawn.contains(line), "{line}: {drawn}");
     }
     assert!(drawn.contains("\"nothing leaves after a page\""), "{drawn}");
-    assert!(drawn.contains("in shadow: watching@1 would deny"), "{drawn}");
+    assert!(drawn.contains("shadow: watching@1 would deny"), "{drawn}");
     let approval = office.decisions(&replies[4])[0]["approval_id"].clone();
     assert!(drawn.contains(approval.as_str().unwrap()), "{approval}: {drawn}");
     assert!(!drawn.contains(KEY), "{drawn}");
@@ -118,8 +118,8 @@ fn a_timeline_shows_who_was_asked_and_who_answered(world: &World) {
     };
     for approval in [&yes, &no] {
         let [asked, ended] = &lines(&drawn, approval)[..] else { panic!("{drawn}") };
-        assert!(asked.starts_with("needs 1 person, until ") && asked.contains("a command is looked at"), "{asked}");
-        assert!(ended.starts_with("by ann through http, after "), "{ended}");
+        assert!(asked.starts_with("needs 1 approver, until ") && asked.contains("a command is looked at"), "{asked}");
+        assert!(ended.starts_with("by ann via http, after "), "{ended}");
     }
     let place = |words: &str| drawn.find(words).unwrap_or_else(|| panic!("{words}: {drawn}"));
     assert!(place(" asked ") < place(" approved ") && place(" approved ") < place(" ASK, "), "{drawn}");
@@ -152,7 +152,7 @@ fn a_replay_comes_to_the_same_verdicts(world: &World) {
     let terminal = Terminal::of(world, &office.admin);
     let said = terminal.reads(&["trace", "replay", RUN]);
     assert!(said.contains("11 steps: ") && said.contains(" 0 different"), "{said}");
-    assert!(said.contains("then: deny by no-way-out, by version 1 of the policies in "), "{said}");
+    assert!(said.contains("then: deny by no-way-out, policy version 1, in "), "{said}");
     let again = office.admin.get(&format!("/api/v1/runs/{RUN}/replay")).ok();
     assert_eq!(again, replay, "durations are those that were recorded");
 }
@@ -176,7 +176,7 @@ fn a_replay_uses_the_policies_of_then(world: &World) {
     assert_eq!(found[11], "tool_call_request desk.note deny undecidable null");
     let terminal = Terminal::of(world, &office.admin);
     let said = terminal.reads(&["trace", "replay", RUN]);
-    assert!(said.contains("then: deny by other, by version 2 of the policies in "), "{said}");
+    assert!(said.contains("then: deny by other, policy version 2, in "), "{said}");
     assert!(said.contains("now:  undecidable by other; not recorded: arguments.text"), "{said}");
 }
 

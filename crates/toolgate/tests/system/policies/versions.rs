@@ -99,8 +99,8 @@ fn the_command_line_tells_what_changes_and_goes_back(world: &World) {
     let terminal = Terminal::of(world, &office.admin);
     terminal.writes("rules.cedar", &no_note("no-lunch", "lunch"));
     let first = terminal.reads(&["policy", "apply", "policies", "--expected", "0", "--note", "one"]);
-    assert_eq!(first, "Version 1 is active now.\n");
-    assert_eq!(terminal.reads(&["policy", "diff", "policies"]), "These are the policies of version 1.\n");
+    assert_eq!(first, "Version 1 is now active.\n");
+    assert_eq!(terminal.reads(&["policy", "diff", "policies"]), "No difference from version 1.\n");
     terminal.writes("rules.cedar", &no_note("no-lunch", "dinner"));
     let difference = terminal.reads(&["policy", "diff", "policies"]);
     assert!(difference.contains("-when { context.arguments has text && context.arguments.text == \"lunch\" };"));
@@ -109,7 +109,7 @@ fn the_command_line_tells_what_changes_and_goes_back(world: &World) {
     assert!(stale.contains("VERSION_CONFLICT"), "{stale}");
     terminal.reads(&["policy", "apply", "policies"]);
     let back = terminal.reads(&["policy", "rollback", "1", "--expected", "2"]);
-    assert_eq!(back, "Version 3 is active now, with the files of version 1.\n");
+    assert_eq!(back, "Version 3 is now active, with the files of version 1.\n");
     let listed = terminal.gets(&["policy", "list"]);
     let notes: Vec<&Value> = listed["versions"].as_array().unwrap().iter().map(|version| &version["note"]).collect();
     assert_eq!(notes, [&json!("back to version 1"), &Value::Null, &json!("one")]);

@@ -40,6 +40,7 @@ fn an_agent_shows_what_it_was_registered_with(world: &World) {
         "labels",
         "name",
         "permissions",
+        "progressive_discovery",
         "rate_limits",
         "revision",
         "scopes",

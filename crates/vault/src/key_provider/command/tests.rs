@@ -77,7 +77,7 @@ async fn a_command_that_hangs_is_killed() {
     let script = format!("echo $$ > '{}'; exec sleep 600", pid_file.display());
     let provider = provider(directory.path(), &script, Duration::from_secs(1));
     let reason = provider.current_key().await.unwrap_err().to_string();
-    assert!(reason.contains("did not finish within 1s and was killed"), "{reason}");
+    assert!(reason.contains("did not exit within 1s and was killed"), "{reason}");
 
     // On a busy machine it may have been killed before it could say who it was.
     if let Ok(pid) = std::fs::read_to_string(&pid_file)
@@ -100,17 +100,17 @@ async fn a_command_that_never_stops_talking_is_stopped() {
 #[tokio::test]
 async fn a_failing_command_is_reported_by_its_exit_status() {
     let reason = status_of("printf 'no \\033route\\nsecond' >&2; exit 3").await.unwrap_err().to_string();
-    assert!(reason.ends_with("status` ended with exit status: 3: no route"), "{reason}");
+    assert!(reason.ends_with("status` failed with exit status: 3: no route"), "{reason}");
     let reason = status_of("exit 3").await.unwrap_err().to_string();
-    assert!(reason.ends_with("ended with exit status: 3"), "{reason}");
+    assert!(reason.ends_with("failed with exit status: 3"), "{reason}");
     let reason = status_of("kill -9 $$").await.unwrap_err().to_string();
-    assert!(reason.contains("ended with signal: 9"), "{reason}");
+    assert!(reason.contains("failed with signal: 9"), "{reason}");
 }
 
 #[tokio::test]
 async fn what_a_command_says_about_a_key_is_never_repeated() {
     let leaks = "cat >&2; exit 1";
-    let ended = "ended with exit status: 1; its error output is not kept, because it may hold a key";
+    let ended = "failed with exit status: 1; its error output is discarded, because it may contain a key";
     let reason = wrap_with(leaks).await.unwrap_err().to_string();
     assert_eq!(reason, format!("the key command `/bin/sh wrap` {ended}"));
     let reason = unwrap_with(leaks).await.err().unwrap().to_string();
@@ -125,7 +125,7 @@ async fn what_a_command_says_about_a_key_is_never_repeated() {
 async fn an_answer_that_is_not_the_expected_object_is_refused() {
     for answer in ["", "hello", "[]", "{}", r#"{"key_id":1}"#, r#"{"key_id":"a"} {}"#, r#"{"key_id":"a","more":1}"#] {
         let reason = status_of(&format!("printf '%s' '{answer}'")).await.unwrap_err().to_string();
-        assert!(reason.contains("did not answer with the JSON object"), "{answer}: {reason}");
+        assert!(reason.contains("did not return the expected JSON object"), "{answer}: {reason}");
     }
     for key_id in [String::new(), "x".repeat(201), "caf\u{e9}".to_owned(), "a\\nb".to_owned()] {
         let reason = status_of(&format!(r#"printf '%s' '{{"key_id":"{key_id}"}}'"#)).await.unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! The text of a key file: `{"format":1,"current":"mk_...","keys":{"mk_...":"base64 of 32 bytes"}}`.
-//! Read and written without leaving an unwiped copy of a key.
+//! The format of a key file: `{"format":1,"current":"mk_...","keys":{"mk_...":"base64 of 32 bytes"}}`. Parsing and
+//! writing leave no unwiped copy of a key.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use zeroize::Zeroizing;
 use crate::key_provider::keyring::{Keyring, id_of};
 use crate::symmetric_key::SymmetricKey;
 
-/// What is wrong with the text; never the text itself, which holds keys.
+/// What is wrong with the file; never its text, which contains keys.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum ContentsError {
-    #[error("not the JSON of a key file, at line {line} column {column}")]
+    #[error("invalid JSON at line {line} column {column}")]
     Json { line: usize, column: usize },
-    #[error("format {0} is not known to this version, which reads format {FORMAT}")]
+    #[error("format {0} is not supported; this version reads format {FORMAT}")]
     Format(u64),
-    #[error("an entry of `keys` is not the base64 text of 32 bytes")]
+    #[error("an entry of `keys` is not the base64 encoding of 32 bytes")]
     Key,
-    #[error("an entry of `keys` stands under the id of another key")]
+    #[error("an entry of `keys` has the id of another key")]
     Id,
-    #[error("`current` names none of the keys")]
+    #[error("`current` is not the id of one of the keys")]
     Current,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Keyring, ContentsError> {
     let mut keyring: Option<Keyring> = None;
     for (id, text) in document.keys {
         let key = SymmetricKey::from_base64(text).ok_or(ContentsError::Key)?;
-        // The id is made from the key, so this also finds a flipped bit that still reads as base 64.
+        // The id is derived from the key, so this also detects a flipped bit that is still valid base64.
         if id_of(&key) != MasterKeyId(id.to_owned()) {
             return Err(ContentsError::Id);
         }
@@ -50,9 +50,10 @@ pub(super) fn parse(text: &[u8]) -> Result<Keyring, ContentsError> {
 }
 
 pub(super) fn write(keyring: &Keyring) -> Zeroizing<Vec<u8>> {
-    // Grown once: a reallocation would leave an unwiped copy behind. An entry takes at most 19 + 44 letters and marks.
+    // Allocated once: a reallocation would leave an unwiped copy behind. An entry has at most 19 + 44 characters and
+    // punctuation.
     let mut text = Zeroizing::new(Vec::with_capacity(128 + 80 * keyring.iter().count()));
-    // Ids are letters and digits and keys are base 64: nothing here needs escaping.
+    // Ids are alphanumeric and keys are base64: nothing needs escaping.
     text.extend_from_slice(format!(r#"{{"format":{FORMAT},"current":"{}","keys":{{"#, keyring.current().0).as_bytes());
     for (position, (id, key)) in keyring.iter().enumerate() {
         if position > 0 {
@@ -68,7 +69,7 @@ pub(super) fn write(keyring: &Keyring) -> Zeroizing<Vec<u8>> {
 
 const FORMAT: u64 = 1;
 
-/// Borrows from the text: an owned copy would not be wiped. Texts with escapes cannot be borrowed and are refused.
+/// Borrows from the text: an owned copy would not be wiped. Strings with escapes cannot be borrowed and are rejected.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document<'a> {

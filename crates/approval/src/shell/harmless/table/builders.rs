@@ -1,9 +1,9 @@
-//! Programs that build, test and check a project. They run its code, in the project and as the project says: options that
-//! name another place, other settings or another program are not listed.
+//! Programs that build, test and check a project. They run its code as the project specifies: options that name another
+//! directory, other settings or another program are not listed.
 
 use super::{Granted, NAMED, Nothing, Paths, Program, Subcommand, Tests, Text, Unlisted, Verb, simple, sub, with};
 
-/// What a script of a project may be told behind `--`.
+/// The options of a project script, after `--`.
 const SCRIPT: &str = "-s --silent --watch[=] --watchAll[=] --coverage --verbose --ci --run --if-present";
 
 const CARGO: &str = "--release --all --workspace --all-targets --all-features --no-default-features --features= -F= -p= \
@@ -17,7 +17,7 @@ const CLIPPY: &str = "--release --all --workspace --all-targets --all-features -
 
 const SCRIPTS: &[Subcommand] = &[
     sub("test t tst start stop", SCRIPT, Paths),
-    // Which script is for the prefix to say.
+    // The prefix must name the script.
     sub("run run-script", SCRIPT, Granted),
     sub(
         "install i ci add update up dedupe prune audit fund outdated root prefix whoami ping licenses",
@@ -47,7 +47,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             sub("test t bench", CARGO, Text),
             sub("nextest", CARGO, Verb("run list")),
             sub("build b check c doc d clean update fetch generate-lockfile package", CARGO, Nothing),
-            // Lints, behind `--`.
+            // Lints, after `--`.
             sub("clippy", CLIPPY, Nothing),
             sub("fmt", "--all --check -p= --package= -q --quiet -v --verbose", Nothing),
             sub("run r", CARGO, Paths),
@@ -77,7 +77,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             sub("list", "-m -json -deps -test -f= -e", Paths),
             sub("doc version", "-all -short -src -u -m -v", Text),
             sub("mod", "-v -x -m -json", Verb("tidy verify graph why")),
-            // What to get belongs into the prefix.
+            // The prefix must name the module.
             sub("get install clean", "-v -u -t", Nothing),
         ],
     ),
@@ -173,7 +173,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         --passWithNoTests --onlyChanged -o",
         Paths,
     ),
-    // Targets and tasks belong into the prefix.
+    // The prefix must name targets and tasks.
     simple(
         "make gmake",
         "-j[=] -k -s -n -B -q --jobs[=] --keep-going --silent --quiet --dry-run --always-make --question",

@@ -1,8 +1,8 @@
-//! Programs that look at the files that they are given, or work on them, and take no settings from anywhere.
+//! Programs that read or process the files that they are given, and load no settings.
 
 use super::{Anything, List, Nothing, Paths, Program, Text, TextThenPaths, simple};
 
-/// The programs that do the same from every directory: what they read is what they are given.
+/// Programs that do the same in every directory: they read only what they are given.
 pub(in crate::shell::harmless) const EVERYWHERE: List = "ls cat head tail wc grep egrep fgrep rg find fd fdfind diff cmp comm sort uniq cut tr nl tac rev paste fold column hexdump \
     xxd strings file stat du df basename dirname realpath readlink pwd date md5sum sha1sum sha256sum sha512sum \
     echo true false sleep seq test cd pushd popd mkdir touch rm rmdir cp mv chmod tee jq which type whoami \
@@ -79,7 +79,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     simple("date", "-u -I[=] -R --utc --iso-8601[=] --rfc-3339=", Text),
     simple("md5sum sha1sum sha256sum sha512sum", "-b -t --binary --text --tag", Paths),
     simple("echo", "", Anything),
-    // With `-v` bash evaluates an index in the name of a variable, and a command within it; with `%n` it sets a variable.
+    // With `-v` bash evaluates an index in the name of a variable, and a command in it; `%n` sets a variable.
     simple("printf", "", Nothing),
     simple("true false sleep seq", "", Text),
     // Not `-v` and `-R`, which evaluate names as well.
@@ -96,7 +96,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     simple("chmod", "-R -v -c --recursive --verbose --changes", TextThenPaths),
     simple("tee", "-a --append", Paths),
-    // A first word without a dash would be a bundle of options, so nothing but options is covered.
+    // A first word without a dash would be a bundle of options, so only options are covered.
     simple(
         "tar gtar bsdtar",
         "-x -t -c -z -j -J -v -k -m -f=/ --list --extract --create --gzip --verbose --file=/",

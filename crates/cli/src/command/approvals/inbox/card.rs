@@ -1,4 +1,4 @@
-//! One approval, with everything that a person needs to judge it. Of the arguments nothing is left out or shortened.
+//! The details of an approval. Arguments are shown completely.
 
 use serde_json::{Map, Value};
 use toolgate_model::time::Timestamp;
@@ -7,32 +7,30 @@ use super::text::{Line, Tone, cut, exact, shown, width, wrapped};
 use crate::command::approvals::approval::{Approval, Level, Part, PartState};
 use crate::command::diff::{Change, all_lines};
 
-/// How far values stand from the left.
 const INDENT: usize = 14;
 
-/// The card.
 pub(super) fn card(approval: &Approval, now: Timestamp, cells: usize) -> Vec<Line> {
     let mut card = Card { lines: Vec::new(), cells };
     card.field("Tool", Tone::Strong, &tool(approval));
     if !approval.description.is_empty() {
-        card.field("What", Tone::Plain, &approval.description);
+        card.field("Description", Tone::Plain, &approval.description);
     }
     if let Some(action) = &approval.action {
         card.field("Request", Tone::Plain, &format!("{} {}", action.method, action.host));
         card.field("Credential", Tone::Strong, &action.credential_label);
     }
-    card.field("Asked by", Tone::Plain, &asker(approval));
+    card.field("Caller", Tone::Plain, &asker(approval));
     if let Some(session) = &approval.session {
         card.field("Session", Tone::Plain, &format!("{} of {}", session.name, session.owner_id));
-        card.field("Directory", Tone::Plain, session.workspace.as_deref().unwrap_or("none given"));
+        card.field("Directory", Tone::Plain, session.workspace.as_deref().unwrap_or("not specified"));
     }
     card.field("Time left", Tone::Plain, &time_left(approval, now));
     card.approvers(approval);
     for reason in &approval.reasons {
-        card.field("Why asked", Tone::Plain, &format!("{} ({})", reason.text, reason.source));
+        card.field("Reason", Tone::Plain, &format!("{} ({})", reason.text, reason.source));
     }
     if let Some(reason) = approval.no_offer_reason.as_ref().filter(|_| approval.is_pending()) {
-        card.field("Covers", Tone::Plain, &format!("this call only: {reason}"));
+        card.field("Scope", Tone::Plain, &format!("only this call: {reason}"));
     }
     let (tone, sign) = risk(approval.risk.level);
     card.field("Risk", tone, sign);
@@ -51,7 +49,6 @@ pub(super) fn card(approval: &Approval, now: Timestamp, cells: usize) -> Vec<Lin
     card.lines
 }
 
-/// What stands for a risk, in words and signs.
 pub(super) fn risk(level: Level) -> (Tone, &'static str) {
     match level {
         Level::Low => (Tone::Good, "low"),
@@ -60,12 +57,11 @@ pub(super) fn risk(level: Level) -> (Tone, &'static str) {
     }
 }
 
-/// How long it still waits.
 pub(super) fn time_left(approval: &Approval, now: Timestamp) -> String {
-    let Some(expires) = approval.expires_at else { return "no limit".to_owned() };
+    let Some(expires) = approval.expires_at else { return "unlimited".to_owned() };
     let seconds = expires.as_millis().saturating_sub(now.as_millis()).div_euclid(1_000);
     match seconds {
-        ..0 => "over".to_owned(),
+        ..0 => "expired".to_owned(),
         0..3_600 => format!("{}:{:02}", seconds / 60, seconds % 60),
         _ => format!("{}h{:02}", seconds / 3_600, seconds / 60 % 60),
     }
@@ -80,12 +76,11 @@ fn tool(approval: &Approval) -> String {
 
 fn asker(approval: &Approval) -> String {
     match &approval.actor_id {
-        Some(actor) if *actor != approval.agent_id => format!("{} (sent by {actor})", approval.agent_id),
+        Some(actor) if *actor != approval.agent_id => format!("{} (called by {actor})", approval.agent_id),
         _ => approval.agent_id.clone(),
     }
 }
 
-/// The card as it is being written.
 struct Card {
     lines: Vec<Line>,
     cells: usize,
@@ -97,7 +92,7 @@ impl Card {
         self.lines.push(Line::of(Tone::Strong, text));
     }
 
-    /// A name and its value, over as many rows as it needs.
+    /// A name and its value, wrapped.
     fn field(&mut self, name: &str, tone: Tone, value: &str) {
         let rows = wrapped(value, self.cells.saturating_sub(INDENT));
         for (number, row) in rows.iter().enumerate() {
@@ -108,17 +103,21 @@ impl Card {
 
     fn approvers(&mut self, approval: &Approval) {
         if let Some(approvers) = approval.approvers.filter(|approvers| approvers.needed > 1) {
-            self.field("Approvers", Tone::Plain, &format!("{} of {} have said yes", approvers.given, approvers.needed));
+            self.field("Approvers", Tone::Plain, &format!("{} of {} have approved", approvers.given, approvers.needed));
         }
         if !approval.groups.is_empty() {
-            self.field("Who may", Tone::Plain, &format!("members of {}", approval.groups.join(", ")));
+            self.field("Required", Tone::Plain, &format!("members of {}", approval.groups.join(", ")));
         }
         if approval.separation_of_duties {
-            self.field("", Tone::Plain, "nobody who had a part in the call");
+            self.field("", Tone::Plain, "nobody who was involved in the call");
         }
         for vote in &approval.votes {
             let reason = vote.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            self.field("Said", Tone::Plain, &format!("{} by {} ({}){reason}", vote.decision, vote.by, vote.channel));
+            self.field(
+                "Decision",
+                Tone::Plain,
+                &format!("{} by {} ({}){reason}", vote.decision, vote.by, vote.channel),
+            );
         }
         if !approval.is_pending() {
             let reason = approval.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -130,7 +129,7 @@ impl Card {
         if parts.is_empty() {
             return;
         }
-        self.heading("Commands in it");
+        self.heading("Commands");
         for part in parts {
             let (tone, sign) = match part.state {
                 PartState::Granted => (Tone::Good, "= granted"),
@@ -147,26 +146,26 @@ impl Card {
     fn arguments(&mut self, approval: &Approval) {
         let Some(arguments) = &approval.arguments else {
             self.heading("Arguments");
-            self.lines.push(Line::of(Tone::Warning, "  not shown: this tool keeps its arguments to itself"));
+            self.lines.push(Line::of(Tone::Warning, "  not shown: only approvers see them, until a day after the end"));
             return;
         };
         if let Some(original) = &approval.original_arguments {
-            self.heading("Changed by a guardian (- asked for, + will be used)");
+            self.heading("Modified by a guardian (- requested, + will be used)");
             self.changed_members(original, arguments);
         }
         let edits = edits(arguments);
         for (old, new) in &edits {
-            self.heading("The edit (- is replaced, + is put in its place)");
+            self.heading("Edit (- removed, + added)");
             self.change("", old, new);
         }
-        self.heading("Arguments, exactly");
+        self.heading("Arguments (exact)");
         if arguments.is_empty() {
             self.lines.push(Line::of(Tone::Plain, "  none"));
         }
         for (name, value) in arguments {
             let in_edit = !edits.is_empty() && matches!(name.as_str(), "old_string" | "new_string");
             if in_edit {
-                self.field(&format!("  {name}"), Tone::Faint, "the edit above is all of it");
+                self.field(&format!("  {name}"), Tone::Faint, "shown in the edit above");
             } else {
                 self.value(name, value);
             }
@@ -183,14 +182,14 @@ impl Card {
         }
     }
 
-    /// A text, marked at the left of each of its lines so that none can look like a part of the card.
+    /// Marks each line of the text, so that none can be mistaken for a part of the card.
     fn literal(&mut self, name: &str, text: &str) {
         self.name_if_long(name.trim_start());
         let room = self.cells.saturating_sub(INDENT + 2);
         for (number, line) in text.split('\n').enumerate() {
             for (row_number, row) in wrapped(&exact(line), room).iter().enumerate() {
                 let name = if number + row_number == 0 { short_name(name) } else { String::new() };
-                // A row that goes on the one above is no new line of the text.
+                // A wrapped row is not a new line of the text.
                 let border = if row_number == 0 { "│ " } else { "┊ " };
                 let line = Line::of(Tone::Faint, &column(&name, INDENT)).and(Tone::Faint, border);
                 self.lines.push(line.and(Tone::Plain, row));
@@ -198,7 +197,7 @@ impl Card {
         }
     }
 
-    /// A name that does not fit beside its value stands above it: no two names may look alike.
+    /// A name that does not fit beside its value is shown above it, so that no two names look alike.
     fn name_if_long(&mut self, name: &str) {
         if short_name(&format!("  {name}")).is_empty() {
             let rows = wrapped(name, self.cells.saturating_sub(2));

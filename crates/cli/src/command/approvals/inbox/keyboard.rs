@@ -1,17 +1,14 @@
-//! What a terminal sends, read as keys and pastes. A sequence that is not known is swallowed whole, so that no letter inside
-//! it is ever taken for a key.
+//! Decodes keys and pastes from terminal input. Unknown sequences are skipped completely, so that no character inside them is
+//! taken for a key.
 
 use std::io::{self, Read};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// The longest sequence that is waited for.
 const MAX_SEQUENCE: usize = 64;
-/// The longest paste that is kept.
 const MAX_PASTE: usize = 16 * 1024;
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
-/// Something a person did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Input {
     Letter(char),
@@ -26,11 +23,11 @@ pub(super) enum Input {
     End,
     /// Ctrl-C, or the end of the input.
     Interrupt,
-    /// Text that was pasted, as far as it is kept.
+    /// Pasted text, truncated to the limit.
     Paste(String),
 }
 
-/// Standard input, read on a thread of its own: what arrives together stays together.
+/// Reads standard input on a thread. Bytes that arrive together stay together.
 pub(super) fn listen() -> io::Result<UnboundedReceiver<Vec<u8>>> {
     let (sender, receiver) = unbounded_channel();
     std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
@@ -39,7 +36,7 @@ pub(super) fn listen() -> io::Result<UnboundedReceiver<Vec<u8>>> {
         loop {
             match stdin.read(&mut buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The channel closes with this thread, which is how the end of the input is learnt.
+                // The channel closes with this thread, which signals the end of the input.
                 Err(_) | Ok(0) => return,
                 Ok(count) => {
                     let Some(bytes) = buffer.get(..count) else { return };
@@ -53,19 +50,17 @@ pub(super) fn listen() -> io::Result<UnboundedReceiver<Vec<u8>>> {
     Ok(receiver)
 }
 
-/// Makes keys of bytes.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    /// What is not complete yet.
+    /// An incomplete sequence.
     rest: Vec<u8>,
-    /// The paste that has not ended yet.
+    /// An incomplete paste.
     paste: Option<Vec<u8>>,
 }
 
 impl Decoder {
-    /// The keys in bytes that arrived together.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Vec<Input> {
-        // Alone it is the key even where a paste has lost its end: there must be a way out.
+        // On its own it is always Ctrl-C, even in a paste whose end was lost: there must be a way out.
         if bytes == [0x03] {
             *self = Self::default();
             return vec![Input::Interrupt];
@@ -91,7 +86,7 @@ impl Decoder {
                 break;
             }
         }
-        // What never becomes a key must not swallow the keys that follow it.
+        // An invalid sequence must not consume the keys that follow it.
         if self.rest.len() > MAX_SEQUENCE {
             self.rest.clear();
         }
@@ -105,7 +100,7 @@ enum Found {
     Nothing,
 }
 
-/// How many bytes the first key takes, and which it is; no bytes where it is not complete.
+/// The length of the first key and the key; zero if it is incomplete.
 fn key(bytes: &[u8]) -> (usize, Found) {
     let input = |input| (1, Found::Input(input));
     match bytes.first() {

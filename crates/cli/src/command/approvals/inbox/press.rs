@@ -1,5 +1,5 @@
-//! What keys do in the inbox. Nothing is approved by Enter alone, by a paste, by several keys that arrive at once, by a key
-//! that was typed before its card was there, or before the end of the card was on the screen.
+//! Key bindings of the inbox. Nothing is approved by Enter, a paste, several keys that arrive at once, a key that was typed
+//! before its card was shown, or before the end of the card was shown.
 
 use toolgate_model::time::Timestamp;
 
@@ -8,14 +8,13 @@ use super::screen::Layout;
 use super::state::{Effect, Inbox, Mode, Purpose, Rule, SETTLING};
 use super::text::Tone;
 use crate::command::approvals::approval::Approval;
-use crate::command::approvals::decide::{Answer, StandingRequest};
+use crate::command::approvals::decide::{ApproverDecision, StandingRequest};
 use toolgate_model::approval::RequestedReach as Reach;
 
-/// The longest line that can be written.
 const MAX_LINE: usize = 1_000;
 
 impl Inbox {
-    /// Takes what arrived together; answers what is to be done.
+    /// Handles inputs that arrived together.
     pub(super) fn press(&mut self, inputs: &[Input], now: Timestamp) -> Option<Effect> {
         if inputs.contains(&Input::Interrupt) {
             return Some(Effect::Quit);
@@ -28,11 +27,11 @@ impl Inbox {
         };
         match inputs {
             [] | [Input::Paste(_)] => None,
-            // These decide nothing, whatever they were meant for.
+            // These decide nothing.
             [input @ (Input::Escape | Input::Letter('q' | '?'))] => self.one(input, now),
             [input] if is_movement(input) => self.one(input, now),
             [_] if now < self.deaf_until => {
-                self.say("that key came too soon after the card had changed, and was ignored");
+                self.say("the key was ignored, because the card had just changed");
                 None
             }
             [input] => self.one(input, now),
@@ -40,10 +39,10 @@ impl Inbox {
                 several.iter().find_map(|input| self.one(input, now));
                 None
             }
-            // A paste into a terminal that does not mark pastes looks like this, and its last piece may be a single key.
+            // An unmarked paste looks like this, and its last part may be a single key.
             _ => {
                 self.deaf_until = now.plus(SETTLING);
-                self.say("several keys came at once, and were ignored; press one at a time");
+                self.say("several keys at once were ignored; press one at a time");
                 None
             }
         }
@@ -81,29 +80,31 @@ impl Inbox {
 
     fn decide(&mut self, letter: char, now: Timestamp) -> Option<Effect> {
         if self.sending.is_some() {
-            self.say("an answer is on its way; wait for what becomes of it");
+            self.say("a decision is being sent; wait for its result");
             return None;
         }
         let Some(approval) = self.current().cloned() else {
-            self.say("nothing waits for an answer");
+            self.say("no call waits for approval");
             return None;
         };
-        // A no may be said without reading to the end.
+        // A denial does not require reading to the end.
         let unread = self.lines_below(now);
         if unread > 0 && !matches!(letter, 'd' | 'r') {
-            self.say(&format!("{unread} more lines below: read to the end first (PgDn, or End)"));
+            self.say(&format!("{unread} more lines below; read to the end first (PgDn or End)"));
             return None;
         }
         let id = approval.id.clone();
         match letter {
-            'd' => return self.send(id, Answer::default()),
+            'd' => return self.send(id, ApproverDecision::default()),
             'r' => self.enter(Mode::Write { approval: id, purpose: Purpose::Reason, text: String::new() }),
             'a' if approval.question.is_some() => {
                 self.enter(Mode::Write { approval: id, purpose: Purpose::Answer, text: String::new() });
             }
-            'a' => self.say("this call asks no question; press o to approve it once, or d to deny it"),
-            _ if approval.question.is_some() => self.say("this is a question: press a to answer it, or d to deny it"),
-            'o' => return self.send(id, Answer { approve: true, ..Answer::default() }),
+            'a' => self.say("this call is not a question; press o to approve it once, or d to deny it"),
+            _ if approval.question.is_some() => {
+                self.say("this call is a question; press a to answer it, or d to deny it")
+            }
+            'o' => return self.send(id, ApproverDecision { approve: true, ..ApproverDecision::default() }),
             letter => match rule(letter, &approval) {
                 Ok(rule) => self.enter(Mode::Confirm { approval: id, rule }),
                 Err(why) => self.say(why),
@@ -116,7 +117,7 @@ impl Inbox {
         let Mode::Confirm { approval: id, rule } = self.mode.clone() else { return None };
         let leaves = matches!(input, Input::Escape | Input::Letter('n' | 'q'));
         let Some(approval) = self.approval(&id).cloned().filter(|_| !leaves) else {
-            // One that is gone is closed by Esc alone: other keys were typed for it.
+            // If the approval has ended, only Esc closes the panel: other keys were meant for the approval.
             if leaves {
                 self.enter(Mode::Browse);
                 self.say("nothing was sent");
@@ -124,18 +125,21 @@ impl Inbox {
             return None;
         };
         match input {
-            Input::Letter('y') if self.lines_below(now) > 0 => self.say("read to the end first (PgDn, or End)"),
+            Input::Letter('y') if self.lines_below(now) > 0 => self.say("read to the end first (PgDn or End)"),
             Input::Letter('y') => {
                 let prefix = rule.prefix.and_then(|number| prefixes(&approval).nth(number)).map(str::to_owned);
-                // INVARIANT: what is sent is the rule that is on the screen; a prefix never becomes every call.
+                // INVARIANT: the request is what the screen shows; a prefix never becomes every call.
                 if rule.prefix.is_some() && prefix.is_none() {
                     self.enter(Mode::Browse);
-                    self.say("the offer is not there any more; nothing was sent");
+                    self.say("the offer no longer exists; nothing was sent");
                     return None;
                 }
-                let wish = StandingRequest { prefix, reach: Some(rule.reach), ..StandingRequest::default() };
+                let standing = StandingRequest { prefix, reach: Some(rule.reach), ..StandingRequest::default() };
                 self.enter(Mode::Browse);
-                return self.send(id, Answer { approve: true, standing: Some(wish), ..Answer::default() });
+                return self.send(
+                    id,
+                    ApproverDecision { approve: true, standing: Some(standing), ..ApproverDecision::default() },
+                );
             }
             Input::Letter(letter @ ('s' | 'w' | 'u')) => match reach(*letter, &approval) {
                 Ok(reach) => self.enter(Mode::Confirm { approval: id, rule: Rule { reach, ..rule } }),
@@ -145,7 +149,7 @@ impl Inbox {
                 let next = rule.prefix.map_or(0, |number| number + 1) % prefixes(&approval).count().max(1);
                 self.enter(Mode::Confirm { approval: id, rule: Rule { prefix: Some(next), ..rule } });
             }
-            Input::Enter => self.say("Enter decides nothing; press y to let this rule stand, or Esc"),
+            Input::Enter => self.say("Enter decides nothing; press y to confirm, or Esc to cancel"),
             _ => {}
         }
         None
@@ -168,12 +172,12 @@ impl Inbox {
                 Input::Backspace => {
                     text.pop();
                 }
-                Input::Enter if alone && text.trim().is_empty() => self.say("nothing is written yet; Esc goes back"),
+                Input::Enter if alone && text.trim().is_empty() => self.say("the text is empty; Esc goes back"),
                 Input::Enter if alone => {
                     let (id, purpose, text) = (approval.clone(), *purpose, text.trim().to_owned());
                     return self.written(id, purpose, &text);
                 }
-                // It came with other keys: part of something that was pasted.
+                // Enter among other keys is part of a paste.
                 _ => {}
             }
         }
@@ -182,28 +186,28 @@ impl Inbox {
 
     fn written(&mut self, id: String, purpose: Purpose, text: &str) -> Option<Effect> {
         if self.sending.is_some() {
-            self.say("an answer is on its way; wait for what becomes of it");
+            self.say("a decision is being sent; wait for its result");
             return None;
         }
-        let answer = match purpose {
-            Purpose::Reason => Answer { reason: Some(text.to_owned()), ..Answer::default() },
+        let decision = match purpose {
+            Purpose::Reason => ApproverDecision { reason: Some(text.to_owned()), ..ApproverDecision::default() },
             Purpose::Answer => {
                 let options = self.approval(&id).and_then(|approval| approval.question.as_ref())?.options();
-                Answer { approve: true, answer: Some(chosen(text, &options)), ..Answer::default() }
+                ApproverDecision { approve: true, answer: Some(chosen(text, &options)), ..ApproverDecision::default() }
             }
         };
         self.enter(Mode::Browse);
-        self.send(id, answer)
+        self.send(id, decision)
     }
 
-    fn send(&mut self, id: String, answer: Answer) -> Option<Effect> {
+    fn send(&mut self, id: String, decision: ApproverDecision) -> Option<Effect> {
         self.sending = Some(id.clone());
-        Some(Effect::Decide { id, answer })
+        Some(Effect::Decide { id, decision })
     }
 
     fn enter(&mut self, mode: Mode) {
         self.message = None;
-        // A line is written under the card, which stays where it is.
+        // The input line is below the card, which stays in place.
         if !matches!(mode, Mode::Write { .. }) && !matches!(self.mode, Mode::Write { .. }) {
             self.scroll = 0;
         }
@@ -220,7 +224,7 @@ impl Inbox {
     }
 
     fn scroll_by(&mut self, down: bool, now: Timestamp) {
-        // One line stays, so that nobody loses the place.
+        // Pages overlap by one line.
         let page = Layout::of(self.size, self.waiting.len()).pane.saturating_sub(1).max(1);
         self.scroll = if down {
             self.scroll.saturating_add(page.min(self.lines_below(now)))
@@ -234,7 +238,7 @@ impl Inbox {
     }
 }
 
-/// The option that a text names by its words or its number, or else the text.
+/// The option with this text or number, or else the text.
 pub(super) fn chosen(text: &str, options: &[String]) -> String {
     if options.iter().any(|option| option == text) {
         return text.to_owned();
@@ -243,15 +247,13 @@ pub(super) fn chosen(text: &str, options: &[String]) -> String {
     number.and_then(|number| options.get(number)).cloned().unwrap_or_else(|| text.to_owned())
 }
 
-/// The prefixes that are offered.
 pub(super) fn prefixes(approval: &Approval) -> impl Iterator<Item = &str> {
     approval.offers.iter().filter_map(|offer| offer.prefix())
 }
 
-/// The rule that a key stands for, or why there is none.
 fn rule(letter: char, approval: &Approval) -> Result<Rule, &'static str> {
     if !approval.coverable || approval.offers.is_empty() {
-        return Err("no rule can cover this call; press o to approve it once");
+        return Err("no standing approval can cover this call; press o to approve it once");
     }
     if letter != 'p' {
         return reach(letter, approval).map(|reach| Rule { reach, prefix: None });
@@ -266,15 +268,15 @@ fn rule(letter: char, approval: &Approval) -> Result<Rule, &'static str> {
 fn reach(letter: char, approval: &Approval) -> Result<Reach, &'static str> {
     let session = approval.session.as_ref();
     match letter {
-        's' if session.is_none() => Err("this call belongs to no session"),
+        's' if session.is_none() => Err("this call has no session"),
         's' => Ok(Reach::Session),
-        'w' if session.is_none_or(|session| session.workspace.is_none()) => Err("this call names no directory"),
+        'w' if session.is_none_or(|session| session.workspace.is_none()) => Err("this call has no directory"),
         'w' => Ok(Reach::Workspace),
         _ => Ok(Reach::User),
     }
 }
 
-/// A line has no line ends, and nothing that cannot be seen.
+/// Replaces line ends, and ignores other control characters.
 fn add(text: &mut String, letter: char) {
     let letter = if letter == '\n' || letter == '\r' || letter == '\t' { ' ' } else { letter };
     if !letter.is_control() && text.chars().count() < MAX_LINE {

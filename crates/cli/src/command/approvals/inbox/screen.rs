@@ -1,5 +1,5 @@
-//! The whole screen as lines: what waits above, the chosen one below, keys at the bottom. Every line has exactly the width
-//! of the terminal, so that nothing of what was there before stays behind.
+//! Renders the screen: pending approvals above, the selected one below, keys at the bottom. Every line has the width of the
+//! terminal, so that it overwrites the previous one.
 
 use toolgate_model::time::Timestamp;
 
@@ -9,14 +9,12 @@ use super::state::{Inbox, Link, Mode, Purpose};
 use super::text::{Line, Tone, cut, shown, width};
 use crate::command::approvals::approval::Approval;
 
-/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) columns: u16,
     pub(super) rows: u16,
 }
 
-/// How many lines each part has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) list: usize,
@@ -25,11 +23,11 @@ pub(super) struct Layout {
 
 /// The title, the line between list and pane, the message and the keys.
 const FRAME: usize = 4;
-/// Below this there is no pane: nothing can be read, and so nothing approved.
+/// Below this there is no pane, so that nothing can be approved.
 const MIN_COLUMNS: u16 = 30;
 
 impl Layout {
-    /// The list takes what it needs, up to a third.
+    /// The list takes up to a third.
     pub(super) fn of(size: Size, waiting: usize) -> Self {
         let rows = usize::from(size.rows);
         let list = waiting.clamp(1, (rows / 3).max(1));
@@ -38,7 +36,6 @@ impl Layout {
     }
 }
 
-/// The screen.
 pub(super) fn screen(inbox: &Inbox, now: Timestamp) -> Vec<Line> {
     let layout = Layout::of(inbox.size, inbox.waiting.len());
     let mut lines = vec![title(inbox)];
@@ -50,7 +47,7 @@ pub(super) fn screen(inbox: &Inbox, now: Timestamp) -> Vec<Line> {
     lines.push(message(inbox, now));
     lines.push(keys(inbox));
     if layout.pane == 0 {
-        lines = vec![Line::of(Tone::Warning, "the window is too small")];
+        lines = vec![Line::of(Tone::Warning, "the terminal is too small")];
     }
     lines.resize(usize::from(inbox.size.rows), Line::default());
     lines.iter().map(|line| line.fitted(usize::from(inbox.size.columns))).collect()
@@ -58,15 +55,15 @@ pub(super) fn screen(inbox: &Inbox, now: Timestamp) -> Vec<Line> {
 
 fn title(inbox: &Inbox) -> Line {
     let line = Line::of(Tone::Strong, "Toolgate approvals")
-        .and(Tone::Plain, &format!(" · {} waiting · ", inbox.waiting.len()));
+        .and(Tone::Plain, &format!(" · {} pending · ", inbox.waiting.len()));
     match &inbox.link {
         Link::Connecting => line.and(Tone::Faint, &format!("connecting to {}", inbox.url)),
         Link::Live => line.and(Tone::Good, "live").and(Tone::Faint, &format!(" · {}", inbox.url)),
-        Link::Lost(why) => line.and(Tone::Bad, &format!("! NOT LIVE, trying again: {why}")),
+        Link::Lost(why) => line.and(Tone::Bad, &format!("! NOT LIVE, retrying: {why}")),
     }
 }
 
-/// As many rows as there is room for, with the chosen one among them.
+/// As many rows as fit, including the selected one.
 fn list(inbox: &Inbox, rows: usize, now: Timestamp) -> Vec<Line> {
     let place = inbox.place().unwrap_or(0);
     let first = place.saturating_sub(rows.saturating_sub(1));
@@ -109,9 +106,7 @@ fn message(inbox: &Inbox, now: Timestamp) -> Line {
         return Line::of(*tone, text);
     }
     match inbox.lines_below(now) {
-        0 => {
-            Line::of(Tone::Faint, "keys in the first 0.5 s after a card changed by itself do not count; nor does Enter")
-        }
+        0 => Line::of(Tone::Faint, "Enter, and keys within 0.5 s after the card has changed by itself, are ignored"),
         below => Line::of(Tone::Warning, &format!("▼ {below} more lines (PgDn)")),
     }
 }
@@ -119,15 +114,15 @@ fn message(inbox: &Inbox, now: Timestamp) -> Line {
 fn keys(inbox: &Inbox) -> Line {
     let columns = usize::from(inbox.size.columns);
     match &inbox.mode {
-        _ if inbox.subject_is_gone() => Line::of(Tone::Warning, "Esc back · nothing of what is typed here is sent"),
+        _ if inbox.subject_is_gone() => Line::of(Tone::Warning, "Esc back · nothing is sent"),
         Mode::Help => Line::of(Tone::Faint, "Esc back"),
-        Mode::Confirm { .. } => Line::of(Tone::Faint, "y let the rule stand · Esc back"),
+        Mode::Confirm { .. } => Line::of(Tone::Faint, "y confirm · Esc back"),
         Mode::Browse => Line::of(
             Tone::Faint,
             "o once · d deny · r deny with reason · s session · w directory · u always · p prefix · a answer · ? help · \
              q quit",
         ),
-        Mode::Write { purpose: Purpose::Reason, text, .. } => writing("Deny, because: ", text, columns),
+        Mode::Write { purpose: Purpose::Reason, text, .. } => writing("Reason: ", text, columns),
         Mode::Write { approval, purpose: Purpose::Answer, text } => {
             let options = inbox.approval(approval).and_then(|approval| approval.question.as_ref());
             let options = options.map(|question| question.options()).unwrap_or_default();
@@ -138,7 +133,7 @@ fn keys(inbox: &Inbox) -> Line {
     }
 }
 
-/// The end of the line is where the person writes.
+/// Shows the end of the input.
 fn writing(label: &str, text: &str, columns: usize) -> Line {
     let text = shown(text);
     let room = columns.saturating_sub(width(&shown(label)) + 2);

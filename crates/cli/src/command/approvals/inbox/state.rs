@@ -1,5 +1,4 @@
-//! The inbox as it is at one moment, and how news change it. What keys do is in [`super::press`], how it looks in
-//! [`super::screen`].
+//! The state of the inbox, and how events change it. [`super::press`] handles keys, [`super::screen`] renders it.
 
 use std::time::Duration;
 
@@ -12,66 +11,63 @@ use super::screen::{Layout, Size};
 use super::text::{Line, Tone};
 use crate::client::ClientError;
 use crate::command::approvals::approval::Approval;
-use crate::command::approvals::decide::{self, Answer};
+use crate::command::approvals::decide::{self, ApproverDecision};
 use crate::command::approvals::feed::News;
 use crate::output::{at, plain};
 use toolgate_model::approval::RequestedReach as Reach;
 
-/// For how long keys are ignored after the card has changed by itself: they were meant for the one before.
+/// How long keys are ignored after the card has changed by itself: they were meant for the previous one.
 pub(super) const SETTLING: Duration = Duration::from_millis(500);
 
-/// The inbox.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    /// The gate that is looked at.
     pub(super) url: String,
-    /// What waits, oldest first, so that what arrives does not move what is being looked at.
+    /// Pending approvals, oldest first, so that new ones do not move the selected one.
     pub(super) waiting: Vec<Approval>,
-    /// The id of the one that is shown.
     pub(super) selected: Option<String>,
-    /// The first line of the pane that is on the screen.
+    /// The first visible line of the pane.
     pub(super) scroll: usize,
     pub(super) mode: Mode,
     pub(super) link: Link,
     pub(super) message: Option<(Tone, String)>,
-    /// The answer that is on its way: only one at a time.
+    /// The approval whose decision is in flight; one at a time.
     pub(super) sending: Option<String>,
     pub(super) size: Size,
-    /// Until when keys that decide are ignored.
+    /// Keys that decide are ignored until then.
     pub(super) deaf_until: Timestamp,
 }
 
-/// What the keys are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Looking and choosing.
     Browse,
-    /// Looking at the keys.
     Help,
-    /// A rule is shown and waits for a yes.
-    Confirm { approval: String, rule: Rule },
-    /// A line is written.
-    Write { approval: String, purpose: Purpose, text: String },
+    /// Shows a standing approval to confirm.
+    Confirm {
+        approval: String,
+        rule: Rule,
+    },
+    /// Text input.
+    Write {
+        approval: String,
+        purpose: Purpose,
+        text: String,
+    },
 }
 
-/// A rule that would stand.
+/// A standing approval to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) reach: Reach,
-    /// Which of the offers of a prefix; `None` for every call of the tool.
+    /// The number of an offered prefix; `None` for every call of the tool.
     pub(super) prefix: Option<usize>,
 }
 
-/// What a line is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Saying why not.
     Reason,
-    /// Answering a question.
     Answer,
 }
 
-/// How the gate is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
     Connecting,
@@ -79,17 +75,13 @@ pub(super) enum Link {
     Lost(String),
 }
 
-/// What the inbox wants done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Send this answer.
-    Decide { id: String, answer: Answer },
-    /// Leave.
+    Decide { id: String, decision: ApproverDecision },
     Quit,
 }
 
 impl Inbox {
-    /// Nothing is known yet.
     pub(super) fn new(url: &str, size: Size, now: Timestamp) -> Self {
         Self {
             url: url.to_owned(),
@@ -105,18 +97,17 @@ impl Inbox {
         }
     }
 
-    /// The one that is shown.
+    /// The selected approval.
     pub(super) fn current(&self) -> Option<&Approval> {
         self.selected.as_ref().and_then(|id| self.approval(id))
     }
 
-    /// The one of this id, while it waits.
+    /// `None` if it is no longer pending.
     pub(super) fn approval(&self, id: &str) -> Option<&Approval> {
         self.waiting.iter().find(|approval| approval.id == id)
     }
 
-    /// Whether the approval that a confirmation or a line is about has ended meanwhile. Keys then only close it: they
-    /// were typed for something that is gone.
+    /// Whether the approval of a confirmation or text input has ended. Keys then only close it.
     pub(super) fn subject_is_gone(&self) -> bool {
         match &self.mode {
             Mode::Browse | Mode::Help => false,
@@ -124,10 +115,9 @@ impl Inbox {
         }
     }
 
-    /// All lines of the lower pane.
     pub(super) fn pane(&self, now: Timestamp) -> Vec<Line> {
         let cells = usize::from(self.size.columns);
-        let gone = || vec![Line::of(Tone::Warning, "This call no longer waits. Press Esc to go back.")];
+        let gone = || vec![Line::of(Tone::Warning, "This call is no longer pending. Press Esc to go back.")];
         match &self.mode {
             Mode::Help => panel::help(cells),
             Mode::Confirm { approval, rule } => {
@@ -138,12 +128,12 @@ impl Inbox {
             }
             Mode::Browse => match self.current() {
                 Some(approval) => card::card(approval, now, cells),
-                None => vec![Line::of(Tone::Faint, "Nothing waits for an answer.")],
+                None => vec![Line::of(Tone::Faint, "No call waits for approval.")],
             },
         }
     }
 
-    /// How many lines of the pane are below the screen.
+    /// The number of lines below the visible part of the pane.
     pub(super) fn lines_below(&self, now: Timestamp) -> usize {
         let lines = self.pane(now).len();
         match Layout::of(self.size, self.waiting.len()).pane {
@@ -152,7 +142,6 @@ impl Inbox {
         }
     }
 
-    /// Learns something.
     pub(super) fn receive(&mut self, news: News, now: Timestamp) {
         match news {
             News::Open => self.link = Link::Live,
@@ -167,7 +156,7 @@ impl Inbox {
                 let waiting = read.filter(Approval::is_pending).collect();
                 if unreadable > 0 {
                     let text =
-                        format!("{unreadable} approvals cannot be read here; is the gate newer than this program?");
+                        format!("could not parse {unreadable} approvals; the gate may be newer than this program");
                     self.message = Some((Tone::Bad, text));
                 }
                 self.change(now, |before| *before = waiting);
@@ -187,7 +176,6 @@ impl Inbox {
         }
     }
 
-    /// Takes over how an approval is now.
     fn put(&mut self, approval: Approval, now: Timestamp) {
         let is_known = self.approval(&approval.id).is_some();
         if is_known && !approval.is_pending() && self.sending.as_ref() != Some(&approval.id) {
@@ -201,7 +189,7 @@ impl Inbox {
         });
     }
 
-    /// INVARIANT: whenever what is shown becomes something else without a key, keys are ignored for a while.
+    /// INVARIANT: if the card changes without a key, keys are ignored for a while.
     fn change(&mut self, now: Timestamp, change: impl FnOnce(&mut Vec<Approval>)) {
         let shown = |inbox: &Self| inbox.current().map(|approval| (approval.id.clone(), approval.digest.clone()));
         let (before, place) = (shown(self), self.place().unwrap_or(0));
@@ -217,14 +205,14 @@ impl Inbox {
         }
     }
 
-    /// Where the chosen one stands in the list.
+    /// The position of the selected approval.
     pub(super) fn place(&self) -> Option<usize> {
         let selected = self.selected.as_ref()?;
         self.waiting.iter().position(|approval| approval.id == *selected)
     }
 
-    /// Learns what became of an answer.
-    pub(super) fn answered(&mut self, id: &str, outcome: Result<Value, ClientError>, now: Timestamp) {
+    /// Handles the result of a decision.
+    pub(super) fn decided(&mut self, id: &str, outcome: Result<Value, ClientError>, now: Timestamp) {
         self.sending = None;
         match outcome {
             Ok(value) => {
@@ -243,17 +231,16 @@ impl Inbox {
         }
     }
 
-    /// The terminal has another size.
     pub(super) fn resize(&mut self, size: Size) {
         self.size = size;
         self.scroll = 0;
     }
 }
 
-/// Why an answer was not taken, and whether the approval is over.
+/// The message of a failed decision, and whether the approval has ended.
 fn refusal(id: &str, error: &ClientError) -> (String, bool) {
     let ClientError::Refused { body, .. } = error else {
-        return (format!("not sent: {error}; whether it arrived will be seen when the gate answers"), false);
+        return (format!("{error}; it is not known whether the decision was received"), false);
     };
     let described = |name: &str| plain(body.detail(name).unwrap_or(&Value::Null));
     match body.code() {
@@ -262,7 +249,7 @@ fn refusal(id: &str, error: &ClientError) -> (String, bool) {
             (format!("too late: {id} was {who}"), true)
         }
         "APPROVAL_ENDED" => (format!("too late: {id} is {}", described("status").replace('_', " ")), true),
-        "APPROVAL_NOT_FOUND" => (format!("{id} is not there any more"), true),
+        "APPROVAL_NOT_FOUND" => (format!("{id} no longer exists"), true),
         _ => (error.to_string(), false),
     }
 }

@@ -1,4 +1,4 @@
-//! The terminal while the inbox has it, and as it was before when the inbox is gone, however it ends.
+//! Switches the terminal to raw mode and the alternate screen, and restores it.
 
 use std::io::{self, Write};
 use std::sync::Once;
@@ -8,39 +8,36 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use super::screen::Size;
 use super::text::{Line, Tone};
 
-/// Another screen than the shell's, pastes marked as such, no cursor.
+/// Alternate screen, bracketed paste, hidden cursor.
 const BEGIN: &str = "\x1b[?1049h\x1b[?2004h\x1b[?25l\x1b[2J";
 const END: &str = "\x1b[0m\x1b[?25h\x1b[?2004l\x1b[?1049l";
-/// Above, without anything that lines up below being left on the screen.
+/// Cursor to the top left.
 const TOP: &str = "\x1b[H";
 
-/// A terminal in raw mode.
 pub(super) struct Terminal {
     before: Termios,
     colours: bool,
 }
 
 impl Terminal {
-    /// Takes the terminal. It is given back when this is dropped, and before a panic says what went wrong.
+    /// The terminal is restored when this is dropped, and before a panic message is printed.
     pub(super) fn take() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         give_back_before_panics(before.clone());
         let mut raw = before.clone();
         raw.make_raw();
-        // From here on, what was typed before is not read any more.
+        // Discards what was typed before.
         tcsetattr(io::stdin(), OptionalActions::Flush, &raw)?;
         let terminal = Self { before, colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) };
         write(BEGIN)?;
         Ok(terminal)
     }
 
-    /// How large it is now.
     pub(super) fn size() -> io::Result<Size> {
         let size = tcgetwinsize(io::stdout())?;
         Ok(Size { columns: size.ws_col, rows: size.ws_row })
     }
 
-    /// Shows these lines from the top on.
     pub(super) fn draw(&self, lines: &[Line]) -> io::Result<()> {
         write(&frame(lines, self.colours))
     }
@@ -53,7 +50,7 @@ impl Drop for Terminal {
 }
 
 fn give_back(before: &Termios) {
-    // There is nobody left to tell of a failure.
+    // A failure cannot be reported.
     let _ = write(END);
     let _ = tcsetattr(io::stdin(), OptionalActions::Flush, before);
 }
@@ -75,7 +72,7 @@ fn write(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// The lines with what makes the terminal show their tones.
+/// The lines with escape sequences for their tones.
 fn frame(lines: &[Line], colours: bool) -> String {
     let mut text = TOP.to_owned();
     for (number, line) in lines.iter().enumerate() {

@@ -1,15 +1,14 @@
-//! Lines of a screen: pieces of text with a tone, measured in the cells that a terminal gives them. Nothing in them can
-//! move the cursor, change colours or hide.
+//! Lines of styled text, measured in terminal cells. Their text cannot move the cursor, change colours or be invisible.
 
 use toolgate_approval::visible::visible;
 use unicode_width::UnicodeWidthChar;
 
 use crate::output::clean;
 
-/// How many marks one letter may carry. More of them grow over the neighbouring lines.
+/// The maximum number of combining marks per character. More would overlap other lines.
 const MAX_MARKS: usize = 2;
 
-/// What a piece of text means. The terminal decides how that looks; a sign or a word always says it too.
+/// The meaning of a style. The text itself always conveys it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -18,12 +17,10 @@ pub(super) enum Tone {
     Good,
     Bad,
     Warning,
-    /// The row that is chosen.
+    /// The selected row.
     Chosen,
 }
 
-/// A piece of text in one tone.
-///
 /// INVARIANT: the text has been through [`shown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Span {
@@ -32,40 +29,34 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// What to write.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// How.
     pub(super) fn tone(&self) -> Tone {
         self.tone
     }
 }
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Line(Vec<Span>);
 
 impl Line {
-    /// A line of one tone.
     pub(super) fn of(tone: Tone, text: &str) -> Self {
         Self::default().and(tone, text)
     }
 
-    /// The same with more behind it.
     #[must_use]
     pub(super) fn and(mut self, tone: Tone, text: &str) -> Self {
         self.0.push(Span { text: shown(text), tone });
         self
     }
 
-    /// Its pieces.
     pub(super) fn spans(&self) -> &[Span] {
         &self.0
     }
 
-    /// The line in exactly this many cells; what does not fit is replaced by one mark at the end.
+    /// The line in exactly this many cells; a mark at the end shows that it was cut.
     #[must_use]
     pub(super) fn fitted(&self, cells: usize) -> Self {
         let mut spans = Vec::new();
@@ -84,26 +75,24 @@ impl Line {
         Self(spans)
     }
 
-    /// Without tones.
     pub(super) fn plain(&self) -> String {
         self.0.iter().map(|span| span.text.as_str()).collect()
     }
 }
 
-/// How many cells a text takes at most: a terminal may draw letters that belong together in fewer.
+/// The maximum number of cells: a terminal may use fewer for combined characters.
 pub(super) fn width(text: &str) -> usize {
     text.chars().map(|letter| letter.width().unwrap_or(0)).sum()
 }
 
-/// One line of a text of which every letter counts: blanks at its end and tabs can be seen too, and nothing in it can
-/// pass for a letter that was written out.
+/// A line of exact text: trailing blanks and tabs are visible, and no character can be mistaken for another.
 pub(super) fn exact(line: &str) -> String {
     let kept = line.trim_end_matches(' ');
     let blanks = "␠".repeat(line.len() - kept.len());
     format!("{}{blanks}", visible(kept).replace('\t', "⇥   "))
 }
 
-/// The text without anything that a terminal would obey or hide. What was [`exact`] stays as it is.
+/// Escapes control and invisible characters. Text from [`exact`] stays as it is.
 pub(super) fn shown(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut marks = MAX_MARKS;
@@ -121,7 +110,7 @@ pub(super) fn shown(text: &str) -> String {
     result
 }
 
-/// The beginning of a text that is already [`shown`], in at most this many cells, with a mark where something is missing.
+/// Cuts a text that is already [`shown`] to this many cells, with a mark if it was cut.
 pub(super) fn cut(text: &str, cells: usize) -> String {
     if width(text) <= cells {
         return text.to_owned();
@@ -130,9 +119,9 @@ pub(super) fn cut(text: &str, cells: usize) -> String {
     format!("{}…", beginning(text, room))
 }
 
-/// All of a text in rows of at most this many cells. Nothing is left out.
+/// Wraps a text into rows of at most this many cells.
 pub(super) fn wrapped(text: &str, cells: usize) -> Vec<String> {
-    // A row takes the widest letter, or this would never end.
+    // A row has room for the widest character, or this would not terminate.
     let cells = cells.max(2);
     let mut rows = Vec::new();
     let mut row = String::new();
@@ -150,7 +139,7 @@ pub(super) fn wrapped(text: &str, cells: usize) -> Vec<String> {
     rows
 }
 
-/// As many whole letters, with their marks, as fit into the cells.
+/// As many characters, with their combining marks, as fit.
 fn beginning(text: &str, cells: usize) -> String {
     let mut used = 0;
     let fits = |letter: &char| {

@@ -1,8 +1,9 @@
-//! What a host sent, told back to it in an error: short, and without characters that play tricks on whoever reads it.
+//! Quotes input of the host in errors: short, with invisible characters escaped.
 
 use super::MAX_ECHO;
+use crate::output::is_deceptive;
 
-/// The beginning of the text, at most [`MAX_ECHO`] bytes, cut between two characters; what cannot be seen is escaped.
+/// The beginning of the text, at most [`MAX_ECHO`] bytes, cut between characters.
 pub fn echoed(text: &str) -> String {
     let mut echo = String::new();
     for letter in text.chars() {
@@ -16,8 +17,7 @@ pub fn echoed(text: &str) -> String {
 }
 
 fn is_plain(letter: char) -> bool {
-    let deceptive = matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
-    !letter.is_control() && !deceptive
+    !letter.is_control() && !is_deceptive(letter)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The members of a command, taken by name. Whatever is left over at the end was not understood, and is refused.
+//! The members of a command. Members that are left over at the end are unknown, and refused.
 
 use serde_json::{Map, Value};
 use toolgate_model::text::TextError;
@@ -6,7 +6,6 @@ use toolgate_model::text::TextError;
 use super::LineError;
 use super::echo::echoed;
 
-/// The members of one command that are still to be taken.
 pub(super) struct Fields {
     command: &'static str,
     members: Map<String, Value>,
@@ -17,12 +16,11 @@ impl Fields {
         Self { command, members }
     }
 
-    /// A member that must be there. `null` is a missing one.
+    /// A required member. `null` counts as missing.
     pub(super) fn need(&mut self, name: &'static str) -> Result<Value, LineError> {
         self.take(name).ok_or(LineError::Missing { command: self.command, name })
     }
 
-    /// A member that may be there.
     pub(super) fn take(&mut self, name: &'static str) -> Option<Value> {
         self.members.remove(name).filter(|value| !value.is_null())
     }
@@ -47,7 +45,6 @@ impl Fields {
         self.need(name)?.as_bool().ok_or_else(|| self.wrong(name, "must be true or false"))
     }
 
-    /// A text with a form of its own.
     pub(super) fn need_as<T>(
         &mut self,
         name: &'static str,
@@ -57,7 +54,6 @@ impl Fields {
         parse(&text).map_err(|error| self.wrong(name, &error.to_string()))
     }
 
-    /// All of it was understood.
     pub(super) fn end(self) -> Result<(), LineError> {
         match self.members.keys().next() {
             None => Ok(()),
@@ -72,7 +68,7 @@ impl Fields {
     fn text(&self, name: &'static str, value: Value) -> Result<String, LineError> {
         match value {
             Value::String(text) => Ok(text),
-            _ => Err(self.wrong(name, "must be a text")),
+            _ => Err(self.wrong(name, "must be a string")),
         }
     }
 }

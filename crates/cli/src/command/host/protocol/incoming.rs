@@ -1,4 +1,4 @@
-//! Commands of a host: one line, read strictly. A line that could be understood in two ways is understood in none.
+//! Commands of a host, parsed strictly: an ambiguous line is refused.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -10,122 +10,69 @@ use super::echo::echoed;
 use super::fields::Fields;
 use super::{MAX_LINE, ResumeToken, Scope};
 
-/// What a host asks for.
 #[derive(Debug)]
 pub enum Incoming {
-    /// Its agent wants a tool.
     ToolCall(ToolCall),
-    /// A call may run.
     ToolApprove(ToolApprove),
-    /// A call may not run.
     ToolDeny(ToolDeny),
-    /// An answer to a suspended call.
     ApprovalResume(ApprovalResume),
-    /// Which calls pass without asking.
     SetMode(Mode),
-    /// Is anybody there?
     Ping,
-    /// End.
     Stop,
 }
 
-/// A tool, wanted by the host's agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// The turn of the conversation that it belongs to.
+    /// The turn of the conversation.
     pub message: Line,
-    /// The host's name for the call.
+    /// The id that the host gave the call.
     pub call: CallLabel,
-    /// The tool, as the host calls it.
     pub tool: String,
-    /// What it is called with.
     pub arguments: Map<String, Value>,
 }
 
-/// A yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolApprove {
-    /// Which call.
     pub call: CallLabel,
-    /// How far the yes reaches.
     pub scope: Scope,
-    /// The answer, where the tool is a question.
+    /// The answer, if the tool is a question.
     pub answer: Option<String>,
 }
 
-/// A no.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolDeny {
-    /// Which call.
     pub call: CallLabel,
-    /// Why.
     pub reason: Option<String>,
 }
 
-/// An answer by token.
 #[derive(Debug)]
 pub struct ApprovalResume {
-    /// The token of the suspended call.
     pub token: ResumeToken,
-    /// Yes or no.
     pub approved: bool,
-    /// The answer, where the tool is a question.
+    /// The answer, if the tool is a question.
     pub answer: Option<String>,
 }
 
-/// Why a line is no command. What it quotes is short and harmless.
+/// Quoted input is short and escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LineError {
-    /// Not to be read as JSON.
-    #[error("the line is not understood: {reason}; it begins `{begin}`")]
-    Json {
-        /// Why.
-        reason: String,
-        /// Its beginning.
-        begin: String,
-    },
-    /// Some other JSON.
-    #[error("the line is not understood: a command is an object with a `type`; it begins `{begin}`")]
-    NoCommand {
-        /// Its beginning.
-        begin: String,
-    },
-    /// No such command.
-    #[error("there is no command `{0}`")]
+    #[error("invalid line: {reason}; it starts with `{begin}`")]
+    Json { reason: String, begin: String },
+    #[error("invalid line: a command is an object with a `type`; it starts with `{begin}`")]
+    NoCommand { begin: String },
+    #[error("no command `{0}`")]
     UnknownType(String),
-    /// A member that must be there.
-    #[error("`{command}` needs `{name}`")]
-    Missing {
-        /// The command.
-        command: &'static str,
-        /// The member.
-        name: &'static str,
-    },
-    /// A member that means nothing.
-    #[error("`{command}` takes no `{name}`")]
-    UnknownField {
-        /// The command.
-        command: &'static str,
-        /// The member.
-        name: String,
-    },
-    /// A member of another kind or form.
+    #[error("`{command}` requires `{name}`")]
+    Missing { command: &'static str, name: &'static str },
+    #[error("`{command}` has no member `{name}`")]
+    UnknownField { command: &'static str, name: String },
     #[error("`{name}` of `{command}` {reason}")]
-    Wrong {
-        /// The command.
-        command: &'static str,
-        /// The member.
-        name: &'static str,
-        /// What it should be.
-        reason: String,
-    },
-    /// Longer than a line may be; it was not kept.
-    #[error("the line is longer than {MAX_LINE} bytes; send less in one command")]
+    Wrong { command: &'static str, name: &'static str, reason: String },
+    #[error("the line is longer than {MAX_LINE} bytes; send a shorter command")]
     TooLong,
 }
 
 impl Incoming {
-    /// Reads one line, without its end.
     pub fn parse(line: &[u8]) -> Result<Self, LineError> {
         let begin = || echoed(&String::from_utf8_lossy(line.get(..512).unwrap_or(line)));
         let value = strict_json::parse(line)

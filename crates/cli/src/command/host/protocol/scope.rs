@@ -1,24 +1,21 @@
-//! How far an approval reaches: this call, all calls of the tool, or commands that begin alike.
+//! The scope of an approval: this call, all calls of the tool, or commands with a prefix.
 
 use serde_json::{Map, Value, json};
 
-/// How far an approval reaches. What reaches further does so for the session.
+/// A scope beyond the call applies to the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// This call.
     #[default]
     Once,
-    /// Every call of this tool, by its name and never by its category.
+    /// Every call of this tool, by name and never by category.
     Always,
-    /// Commands of this tool that begin with these words.
     AlwaysPrefix {
-        /// The words.
         prefix: String,
     },
 }
 
 impl Scope {
-    /// Reads `"once"`, `"always"` or `{"always_prefix": {"prefix": "cargo "}}`.
+    /// Parses `"once"`, `"always"` or `{"always_prefix": {"prefix": "cargo "}}`.
     pub(super) fn parse(value: Value) -> Option<Self> {
         match value {
             Value::String(word) if word == "once" => Some(Self::Once),
@@ -35,7 +32,7 @@ impl Scope {
         }
     }
 
-    /// As the decision of an approval takes it.
+    /// The scope of a decision request.
     pub fn to_decision(&self) -> Value {
         match self {
             Self::Once => json!("once"),
@@ -45,7 +42,7 @@ impl Scope {
     }
 }
 
-/// The member of that name, if there is no other.
+/// The member with this name, if it is the only one.
 fn only(members: &mut Map<String, Value>, name: &str) -> Option<Value> {
     let value = members.remove(name)?;
     members.is_empty().then_some(value)

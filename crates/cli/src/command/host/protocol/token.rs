@@ -1,40 +1,34 @@
-//! The token by which a suspended call is resumed: a secret between this process and its host. The call's id is none, since
-//! the model that asked for the call knows it.
+//! The token that resumes a suspended call: a secret between this process and its host. The id of the call is not a secret,
+//! because the model that made the call knows it.
 
 use std::fmt;
 
 use subtle::ConstantTimeEq;
 
-/// What stands in tool output instead of a token.
+/// Replaces a token in tool output.
 const REMOVED: &str = "[resume token removed]";
 
-/// Whoever knows it may answer one call.
 #[derive(Clone)]
 pub struct ResumeToken(String);
 
 impl ResumeToken {
-    /// A token that nobody can guess.
     pub fn from_entropy(entropy: [u8; 20]) -> Self {
         let digits: String = entropy.iter().map(|byte| format!("{byte:02x}")).collect();
         Self(format!("rt-{digits}"))
     }
 
-    /// What a host sent as one; nothing is none.
     pub fn parse(text: String) -> Option<Self> {
         (!text.is_empty()).then_some(Self(text))
     }
 
-    /// As it is sent to the host.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether they are the same. How long it takes tells nothing of where they differ.
     pub fn is(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }
 
-    /// The text without this token in it.
     pub fn strip(&self, text: String) -> String {
         if text.contains(&self.0) { text.replace(&self.0, REMOVED) } else { text }
     }

@@ -1,4 +1,4 @@
-//! What becomes of calls and answers: each report of a task moves its call on, and the host is told.
+//! Handles the reports of call and decision tasks.
 
 use serde_json::{Map, Value};
 use tokio::io::AsyncWrite;
@@ -11,7 +11,6 @@ use super::super::protocol::{Auto, AutoSource, ErrorCode, ErrorEvent, Outgoing, 
 use super::{Report, Session};
 use crate::entropy::random;
 
-/// What a host is told while a call waits.
 const SUSPENDED: &str = "awaiting host decision";
 
 impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
@@ -73,13 +72,13 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         }
     }
 
-    /// A token for a call that waits, where calls are suspended. Without randomness there is none, and the call can still
-    /// be answered by its id.
+    /// A token for a pending call, if calls are suspended. Without entropy there is none, and the call can still be decided
+    /// by its id.
     fn new_token(&self) -> Option<ResumeToken> {
         self.terms.suspend.then(|| random().ok().map(ResumeToken::from_entropy)).flatten()
     }
 
-    /// Takes the token of a call that is answered back, and says so.
+    /// Withdraws the token of a decided call, and reports it.
     async fn close_token(&mut self, label: &CallLabel, serial: u64, approved: bool) {
         let token = self.calls.get(label, serial).and_then(|call| call.token.take());
         if let Some(token) = token {
@@ -142,7 +141,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
 
     fn without_tokens(&self, metadata: Map<String, Value>) -> Map<String, Value> {
         let text = Value::Object(metadata).to_string();
-        // Neither a token nor what replaces it has a letter that JSON escapes.
+        // Neither tokens nor their replacement contain characters that JSON escapes.
         serde_json::from_str(&self.calls.strip_tokens(text)).unwrap_or_default()
     }
 
@@ -166,7 +165,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
                 let message = format!("{given} of {needed} have approved this call; it waits for the others");
                 self.event_writer.send(&Outgoing::Info { call_id: Some(label), message }).await;
             }
-            // The call itself is about to say how it ended.
+            // The call reports how it ended.
             Err(EngineError::Already(_) | EngineError::Expired(_)) if final_word => {
                 self.move_on(&label, serial, Stage::Answered);
             }
@@ -192,7 +191,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         }
     }
 
-    /// Notes that the answer to a call has arrived, unless the call is further already.
+    /// Records that the decision was received, unless the call has progressed.
     fn move_on(&mut self, label: &CallLabel, serial: u64, stage: Stage) {
         if let Some(call) = self.calls.get(label, serial)
             && matches!(call.stage, Stage::Answering { .. })
@@ -201,7 +200,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         }
     }
 
-    /// An answer did not settle a call: it waits for the next one, or for none if the session ends.
+    /// The decision did not end the approval: the call waits again, or is denied if the session ends.
     fn wait_again(&mut self, label: &CallLabel, serial: u64) {
         let Some(call) = self.calls.get(label, serial) else { return };
         let Stage::Answering { approval } = &call.stage else { return };
@@ -211,9 +210,9 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         }
     }
 
-    /// The gate does not take the last no: nobody waits for the call any more, which is a no as well.
+    /// The gate did not accept the final denial: withdrawing the call denies it too.
     async fn give_up(&mut self, label: CallLabel, serial: u64, message: &str) {
-        tracing::warn!(call = %label, message, "the gate did not take the denial of a call; it is left to itself");
+        tracing::warn!(call = %label, message, "the gate did not accept the denial of a call; the call is withdrawn");
         let reason = self.closing.unwrap_or(HOST_CLOSED).to_owned();
         if let Some(call) = self.calls.get(&label, serial) {
             call.task.abort();

@@ -84,7 +84,7 @@ async fn an_end_does_not_wait_for_a_gate_that_takes_no_answer() {
     let mut host = Host::start().await;
     host.call("c1", "Bash", json!({})).await;
     host.expect("tool_request", "c1").await;
-    host.gate.outcomes.lock().unwrap().push_back(Err(EngineError::Unavailable("no gate answers".to_owned())));
+    host.gate.outcomes.lock().unwrap().push_back(Err(EngineError::Unavailable("could not connect".to_owned())));
     host.close_input();
     assert_eq!(host.expect("tool_cancelled", "c1").await["reason"], HOST_CLOSED);
     assert!(host.end().await);

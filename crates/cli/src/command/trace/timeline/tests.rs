@@ -112,18 +112,18 @@ fn an_execution_is_drawn_call_by_call_with_every_decision() {
     let drawn = Timeline::of(&events, &Approvals::default()).draw();
     assert_eq!(
         drawn,
-        r#"2 calls, 7 events in 13.002s, from 2026-03-08T10:00:00.000+00:00 on
+        r#"2 calls, 7 events in 13.002s, since 2026-03-08T10:00:00.000+00:00
 
 +0.000s    tool.session.opened   {"sessionId":"session_01KGYB3883EG2881040G208104","toolId":"t"}
 
 +0.005s    call inv_01KGYB3881EC1R60R30C1G60R3 shell.run by coder
-+0.005s      tool_call_request     ASK, policies of version 3, content changed: abababababab -> cdcdcdcdcdcd, appr_01KGYB3885EM2RA1850M2GA185
-               policy   ask   enforce                    0.021 ms    exec-asks@3  "exec always asks"
-               scanner  -     enforce PASSED BY FAILURE  250.004 ms  failure: timeout
-               trial    deny  shadow                     1.500 ms    "no\u{1b}[2J"
-               in shadow: no-friday@3 would deny
++0.005s      tool_call_request     ASK, policy version 3, content changed: abababababab -> cdcdcdcdcdcd, appr_01KGYB3885EM2RA1850M2GA185
+               policy   ask   enforce              0.021 ms    exec-asks@3  "exec always asks"
+               scanner  -     enforce FAILED OPEN  250.004 ms  failure: timeout
+               trial    deny  shadow               1.500 ms    "no\u{1b}[2J"
+               shadow: no-friday@3 would deny
 +0.006s      approval.requested    appr_01KGYB3885EM2RA1850M2GA185, asked by guardian, needs 1, until 2026-03-08T10:15:00.000+00:00
-+3.500s      approval.granted      appr_01KGYB3885EM2RA1850M2GA185, by ann, through terminal
++3.500s      approval.granted      appr_01KGYB3885EM2RA1850M2GA185, by ann, via terminal
 +3.501s      agent.toolCalled      http, arguments cdcdcdcdcdcd
 +13.002s     tool.invoked          success, http 200, 342 ms
 
@@ -154,11 +154,11 @@ fn what_another_runtime_asked_about_stands_below_its_execution() {
     assert_eq!(
         lines,
         [
-            "+0.000s    user_message          DENY, asked in aos, content abababababab",
+            "+0.000s    user_message          DENY, dialect aos, content abababababab",
             "",
             "+0.001s    call exec-9 mail.send by coder",
-            "+0.001s      tool_call_request     ALLOW, mail.send, asked in aos, content abababababab",
-            "+0.002s      tool_call_result      ALLOW, mail.send, asked in aos, content abababababab",
+            "+0.001s      tool_call_request     ALLOW, mail.send, dialect aos, content abababababab",
+            "+0.002s      tool_call_result      ALLOW, mail.send, dialect aos, content abababababab",
         ]
     );
 }
@@ -221,16 +221,16 @@ fn an_approval_is_drawn_in_its_call_when_it_was_asked_and_when_it_ended() {
         drawn(&events, &approvals),
         [
             "+0.000s    call inv_01KGYB3881EC1R60R30C1G60R3 shell.run by coder",
-            "+0.000s      asked                 appr_01KGYB3885EM2RA1850M2GA185, needs 2 people of finance or legal other than host, \
+            "+0.000s      asked                 appr_01KGYB3885EM2RA1850M2GA185, needs 2 approvers of finance or legal other than host, \
              until 2026-03-08T10:15:00.000+00:00, \"exec always asks\"",
-            "+3.494s      approved              appr_01KGYB3885EM2RA1850M2GA185, by ann through terminal and bob through http, after 3.494s, \
+            "+3.494s      approved              appr_01KGYB3885EM2RA1850M2GA185, by ann via terminal and bob via http, after 3.494s, \
              \"go\\u{1b}\"",
-            "+3.504s      tool_call_request     ASK, policies of version 3, \
+            "+3.504s      tool_call_request     ASK, policy version 3, \
              content changed: abababababab -> cdcdcdcdcdcd, appr_01KGYB3885EM2RA1850M2GA185",
             "+3.594s      tool.invoked          success",
             "",
             "+0.994s    call inv_01KGYB3882EC1R60R30C1G60R3 shell.rm by coder",
-            "+0.994s      asked                 appr_01KGYB3886EM2RA1850M2GA185, needs 1 person, until 2026-03-08T10:15:00.000+00:00, \
+            "+0.994s      asked                 appr_01KGYB3886EM2RA1850M2GA185, needs 1 approver, until 2026-03-08T10:15:00.000+00:00, \
              \"exec always asks\"",
             "+1.994s      timed out             appr_01KGYB3886EM2RA1850M2GA185, after 1.000s",
             "+1.994s      tool.denied           at approve, APPROVAL_TIMED_OUT, nobody decided",
@@ -257,7 +257,7 @@ fn what_an_approval_says_is_not_said_again_by_its_events() {
     assert!(lines[1].contains("asked ") && lines[2].contains("approval.counted"), "{lines:?}");
     assert_eq!(
         lines[3],
-        "+0.004s      denied                appr_01KGYB3885EM2RA1850M2GA185, by ann through web, after 0.004s, \"no\""
+        "+0.004s      denied                appr_01KGYB3885EM2RA1850M2GA185, by ann via web, after 0.004s, \"no\""
     );
 }
 
@@ -267,7 +267,7 @@ fn approvals_that_may_not_be_seen_are_named_in_one_line_and_their_events_stay() 
     let approvals = Approvals { shown: vec![], hidden: vec![APPROVAL.to_owned(), "appr_2".to_owned()] };
     let lines = drawn(&events, &approvals);
     assert!(lines[1].contains("approval.requested"), "{lines:?}");
-    let last = "Not shown: appr_01KGYB3885EM2RA1850M2GA185, appr_2; these approvals are for those who hold `approvals.decide`, or made the call";
+    let last = "Not shown: appr_01KGYB3885EM2RA1850M2GA185, appr_2; these approvals require `approvals.decide`, or are visible to their caller";
     assert_eq!(lines[2..], ["", last]);
 }
 

@@ -1,5 +1,5 @@
-//! One deadline over everything that a call does. The clock of these tests is stopped when the call has come to the
-//! point in question, and then put forward.
+//! One deadline for everything that a call does. These tests pause the clock when the call has reached the point in
+//! question, and then advance it.
 
 use std::sync::Arc;
 
@@ -29,7 +29,11 @@ async fn the_deadline_is_over_all_exchanges_together() {
     });
     let failure = outcome.failure();
     assert_eq!((failure.kind, failure.timed_out, failure.sent), (FailureKind::Proxy, true, true));
-    assert!(failure.reason.starts_with("the token endpoint gave no access token: the time"), "{}", failure.reason);
+    assert!(
+        failure.reason.starts_with("the token endpoint returned no access token: the call timed out"),
+        "{}",
+        failure.reason
+    );
     assert_eq!(paths(&upstream), ["/files.list", "/oauth/token"]);
 }
 

@@ -1,4 +1,4 @@
-//! What is sent to token endpoints, and what is made of their answers.
+//! Requests to token endpoints, and the handling of their responses.
 
 use super::*;
 
@@ -88,7 +88,7 @@ async fn the_grant_type_can_be_chosen() {
     let shelf = Shelf::new(material(&fields));
     call(&fixture_at(&upstream, &[("token_grant_type", "client_credentials")]), &shelf).await;
     assert_eq!(form_of(&asked(&upstream)[0]), pairs(&[("grant_type", "client_credentials")]));
-    // A refresh token that nobody asked for takes no place.
+    // A refresh token that was not requested is ignored.
     assert_eq!(shelf.kept("refresh_token").await.as_deref(), Some("refresh-token"));
 }
 
@@ -144,14 +144,14 @@ async fn every_refusal_of_an_endpoint_is_told_with_what_to_do() {
     let client = local_client();
     let too_long = json!({"access_token": "x".repeat(70_000)});
     for (reply, expected) in [
-        (Reply::json(400, json!({"error": "invalid_grant"})), "answered invalid_grant; authorise"),
-        (Reply::json(401, json!({"error": "invalid_client"})), "answered invalid_client; check"),
-        (Reply::json(400, json!({"error": "invalid_request"})), "answered invalid_request; check"),
-        (Reply::json(400, json!({"error": "invalid_scope"})), "answered invalid_scope; correct"),
-        (Reply::json(400, json!({"error": "unauthorized_client"})), "answered unauthorized_client; let"),
-        (Reply::json(400, json!({"error": "unsupported_grant_type"})), "answered unsupported_grant_type; correct"),
+        (Reply::json(400, json!({"error": "invalid_grant"})), "returned invalid_grant; authorise"),
+        (Reply::json(401, json!({"error": "invalid_client"})), "returned invalid_client; check"),
+        (Reply::json(400, json!({"error": "invalid_request"})), "returned invalid_request; check"),
+        (Reply::json(400, json!({"error": "invalid_scope"})), "returned invalid_scope; correct"),
+        (Reply::json(400, json!({"error": "unauthorized_client"})), "returned unauthorized_client; allow"),
+        (Reply::json(400, json!({"error": "unsupported_grant_type"})), "returned unsupported_grant_type; correct"),
         // Some endpoints refuse with a success.
-        (Reply::json(200, json!({"error": "invalid_grant"})), "answered invalid_grant"),
+        (Reply::json(200, json!({"error": "invalid_grant"})), "returned invalid_grant"),
         (Reply::json(400, json!({"error": "refresh-token is spent"})), "status 400; check"),
         (Reply::json(400, json!({"error": {"code": "invalid_grant"}})), "status 400; check"),
         (Reply::text(404, "no such page"), "status 404; check"),
@@ -162,12 +162,15 @@ async fn every_refusal_of_an_endpoint_is_told_with_what_to_do() {
         (Reply::json(200, json!(["access_token"])), "no access token"),
         (Reply::json(200, json!({"access_token": ""})), "no access token"),
         (Reply::json(200, json!({"access_token": 17})), "no access token"),
-        (Reply::json(200, json!({"access_token": "line\r\nX-Evil: 1"})), "cannot stand in a request"),
-        (Reply::json(200, json!({"access_token": "fresh-token", "token_type": "DPoP"})), "another type than bearer"),
-        (Reply::json(200, json!({"access_token": "fresh-token", "token_type": 1})), "another type than bearer"),
+        (Reply::json(200, json!({"access_token": "line\r\nX-Evil: 1"})), "is not valid in a request"),
+        (
+            Reply::json(200, json!({"access_token": "fresh-token", "token_type": "DPoP"})),
+            "a token type other than bearer",
+        ),
+        (Reply::json(200, json!({"access_token": "fresh-token", "token_type": 1})), "a token type other than bearer"),
         (Reply::json(200, too_long), "too long"),
-        (Reply::raw("garbage"), "the token endpoint gave no access token"),
-        (Reply::Close, "the token endpoint gave no access token"),
+        (Reply::raw("garbage"), "the token endpoint returned no access token"),
+        (Reply::Close, "the token endpoint returned no access token"),
     ] {
         let told = reply.clone();
         let upstream = refusing_service(move |_| reply.clone());
@@ -225,6 +228,8 @@ async fn an_endpoint_that_is_not_there_is_told_apart_from_the_service() {
     let fixture = Fixture::new(json!({"base_url": upstream.url(), "token_url": format!("{gone}/oauth/token")}));
     let outcome = call(&fixture, &Shelf::new(material(&[("refresh_token", "refresh-token")]))).await;
     let failure = outcome.failure();
-    assert!(failure.reason.starts_with("the token endpoint gave no access token: no connection to `127.0.0.1`"));
+    assert!(
+        failure.reason.starts_with("the token endpoint returned no access token: could not connect to `127.0.0.1`")
+    );
     assert_eq!((failure.kind, failure.sent, upstream.count()), (FailureKind::Proxy, false, 0));
 }

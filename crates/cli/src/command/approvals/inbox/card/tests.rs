@@ -15,7 +15,7 @@ fn text(approval: &Approval, cells: usize) -> String {
 fn a_card_says_why_a_decision_covers_this_call_only() {
     let described =
         text(&approval(1, json!({"offers": [], "no_offer_reason": "a policy asks about every such call"})), 100);
-    assert!(described.contains("Covers        this call only: a policy asks about every such call"), "{described}");
+    assert!(described.contains("Scope         only this call: a policy asks about every such call"), "{described}");
     assert!(!text(&approval(1, json!({})), 100).contains("Covers"));
 }
 
@@ -24,13 +24,13 @@ fn everything_that_a_person_needs_is_on_the_card() {
     let text = text(&approval(1, json!({"approvers": {"needed": 2, "given": 1}, "groups": ["ops"]})), 100);
     for part in [
         "Tool          shell.Bash (exec)",
-        "Asked by      coder",
+        "Caller        coder",
         "Session       work of ann",
         "Directory     /home/ann/shop",
         "Time left     4:58",
-        "Approvers     1 of 2 have said yes",
-        "Who may       members of ops",
-        "Why asked     the tool asks for it (tool)",
+        "Approvers     1 of 2 have approved",
+        "Required      members of ops",
+        "Reason        the tool asks for it (tool)",
         "Risk          medium !",
         "! reaches the network",
         "= granted   cargo test",
@@ -107,6 +107,6 @@ fn any_width_can_be_shown() {
 #[test]
 fn the_time_that_is_left_is_told_in_minutes_or_hours() {
     let left = |milliseconds: i64| time_left(&approval(1, json!({"expires_at": at(milliseconds)})), at(0));
-    assert_eq!([left(300_000), left(59_999), left(-1), left(7_260_000)], ["5:00", "0:59", "over", "2h01"]);
-    assert_eq!(time_left(&approval(1, json!({"expires_at": null})), at(0)), "no limit");
+    assert_eq!([left(300_000), left(59_999), left(-1), left(7_260_000)], ["5:00", "0:59", "expired", "2h01"]);
+    assert_eq!(time_left(&approval(1, json!({"expires_at": null})), at(0)), "unlimited");
 }

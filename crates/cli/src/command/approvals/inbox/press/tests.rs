@@ -12,12 +12,12 @@ fn two() -> Inbox {
     inbox(vec![described(1, json!({})), described(2, json!({}))])
 }
 
-fn yes() -> Answer {
-    Answer { approve: true, ..Answer::default() }
+fn yes() -> ApproverDecision {
+    ApproverDecision { approve: true, ..ApproverDecision::default() }
 }
 
-fn decides(id: &str, answer: Answer) -> Option<Effect> {
-    Some(Effect::Decide { id: id.to_owned(), answer })
+fn decides(id: &str, decision: ApproverDecision) -> Option<Effect> {
+    Some(Effect::Decide { id: id.to_owned(), decision })
 }
 
 fn late() -> Timestamp {
@@ -27,9 +27,9 @@ fn late() -> Timestamp {
 #[test]
 fn one_key_says_yes_or_no_to_the_chosen_call() {
     assert_eq!(type_slowly(&mut two(), "o"), decides("appr_1", yes()));
-    assert_eq!(type_slowly(&mut two(), "d"), decides("appr_1", Answer::default()));
+    assert_eq!(type_slowly(&mut two(), "d"), decides("appr_1", ApproverDecision::default()));
     assert_eq!(type_slowly(&mut two(), "jo"), decides("appr_2", yes()));
-    assert_eq!(type_slowly(&mut two(), "jjjkkjd"), decides("appr_2", Answer::default()));
+    assert_eq!(type_slowly(&mut two(), "jjjkkjd"), decides("appr_2", ApproverDecision::default()));
     assert_eq!(type_slowly(&mut two(), "q"), Some(Effect::Quit));
     assert_eq!(two().press(&[Input::Interrupt], at(0)), Some(Effect::Quit));
 }
@@ -66,7 +66,7 @@ fn keys_that_arrive_at_once_decide_nothing_and_neither_does_what_follows_them_cl
     let burst: Vec<Input> = "so".chars().map(Input::Letter).collect();
     assert_eq!(inbox.press(&burst, late()), None);
     assert_eq!(inbox.press(&[Input::Letter('o')], at(2_100)), None);
-    assert!(seen(&inbox).contains("came too soon"));
+    assert!(seen(&inbox).contains("had just changed"));
     assert_eq!(inbox.press(&[Input::Letter('o')], at(2_500)), decides("appr_1", yes()));
 }
 
@@ -101,9 +101,12 @@ fn a_rule_is_shown_before_it_stands_and_needs_a_yes_of_its_own() {
         let mut inbox = two();
         assert_eq!(type_slowly(&mut inbox, letter), None);
         let text = seen(&inbox);
-        assert!(text.contains(&format!("Rule        every call of shell.Bash by coder, {place}\n")), "{text}");
-        let wish = StandingRequest { reach: Some(reach), ..StandingRequest::default() };
-        assert_eq!(type_slowly(&mut inbox, "y"), decides("appr_1", Answer { standing: Some(wish), ..yes() }));
+        assert!(text.contains(&format!("Covers      every call of shell.Bash by coder, {place}\n")), "{text}");
+        let standing = StandingRequest { reach: Some(reach), ..StandingRequest::default() };
+        assert_eq!(
+            type_slowly(&mut inbox, "y"),
+            decides("appr_1", ApproverDecision { standing: Some(standing), ..yes() })
+        );
     }
     for other in ["n", "o", "d", " ", "Y", "q"] {
         let mut inbox = two();
@@ -119,20 +122,20 @@ fn a_prefix_is_shown_with_its_examples_and_can_be_changed_before_it_stands() {
     let text = seen(&inbox);
     for part in [
         "commands of shell.Bash that begin with `cargo test` by coder, in session work",
-        "+ passes    cargo test --all",
-        "- asks      cargo publish",
+        "+ covered   cargo test --all",
+        "- excluded  cargo publish",
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
     type_slowly(&mut inbox, "pw");
     let text = seen(&inbox);
     assert!(text.contains("begin with `npm ci` by coder, in /home/ann/shop\n"), "{text}");
-    let wish = StandingRequest {
+    let standing = StandingRequest {
         prefix: Some("npm ci".to_owned()),
         reach: Some(Reach::Workspace),
         ..StandingRequest::default()
     };
-    assert_eq!(type_slowly(&mut inbox, "y"), decides("appr_1", Answer { standing: Some(wish), ..yes() }));
+    assert_eq!(type_slowly(&mut inbox, "y"), decides("appr_1", ApproverDecision { standing: Some(standing), ..yes() }));
 }
 
 #[test]
@@ -159,14 +162,14 @@ fn what_cannot_be_covered_cannot_be_asked_for() {
 #[test]
 fn a_no_may_say_why() {
     let mut inbox = two();
-    let reason = Answer { reason: Some("o no, q?".to_owned()), ..Answer::default() };
+    let reason = ApproverDecision { reason: Some("o no, q?".to_owned()), ..ApproverDecision::default() };
     assert_eq!(type_slowly(&mut inbox, "ro no, q?\n"), decides("appr_1", reason));
 
     let mut inbox = two();
     type_slowly(&mut inbox, "rab");
     inbox.press(&[Input::Backspace], late());
     inbox.press(&[Input::Paste("c\nd\u{1b}".to_owned())], late());
-    assert!(seen(&inbox).contains("Deny, because: ac d_"), "{}", seen(&inbox));
+    assert!(seen(&inbox).contains("Reason: ac d_"), "{}", seen(&inbox));
     // An enter that came with other keys is part of what they are.
     assert_eq!(inbox.press(&[Input::Letter('x'), Input::Enter], late()), None);
     inbox.press(&[Input::Escape], late());
@@ -176,7 +179,7 @@ fn a_no_may_say_why() {
 #[test]
 fn a_question_is_answered_by_number_or_words_and_never_by_a_bare_yes() {
     for (typed, answer) in [("2", "blue"), ("red", "red"), ("3", "3"), ("green", "green"), (" 1 ", "red")] {
-        let answer = Answer { answer: Some(answer.to_owned()), ..yes() };
+        let answer = ApproverDecision { answer: Some(answer.to_owned()), ..yes() };
         assert_eq!(type_slowly(&mut inbox(vec![question(1)]), &format!("a{typed}\n")), decides("appr_1", answer));
     }
     for letters in ["o", "sy", "uy", "py"] {
@@ -193,7 +196,7 @@ fn keys_that_were_meant_for_a_call_that_ended_touch_no_other() {
         type_slowly(&mut inbox, before);
         inbox.receive(News::Happened(json!({"approval": described(1, json!({"status": "cancelled"}))})), at(1_000));
         assert_eq!(type_slowly(&mut inbox, "yodd\no"), None, "{before}");
-        assert!(seen(&inbox).contains("no longer waits"), "{}", seen(&inbox));
+        assert!(seen(&inbox).contains("no longer pending"), "{}", seen(&inbox));
         inbox.press(&[Input::Escape], late());
         assert_eq!(inbox.mode, Mode::Browse);
     }
@@ -219,7 +222,7 @@ fn nothing_is_approved_before_its_end_was_on_the_screen() {
     inbox.press(&[Input::End], late());
     assert_eq!(type_slowly(&mut inbox, "o"), decides("appr_1", yes()));
     inbox.sending = None;
-    assert_eq!(type_slowly(&mut inbox, "d"), decides("appr_1", Answer::default()));
+    assert_eq!(type_slowly(&mut inbox, "d"), decides("appr_1", ApproverDecision::default()));
 }
 
 #[test]

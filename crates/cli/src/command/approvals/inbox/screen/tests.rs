@@ -33,7 +33,7 @@ fn the_list_shows_time_risk_agent_tool_and_what_it_is() {
     let mut inbox = inbox(vec![described(1, json!({})), described(2, json!({"risk": {"level": "high"}}))]);
     let text = seen(&inbox);
     let rows: Vec<&str> = text.lines().collect();
-    assert_eq!(rows[0], "Toolgate approvals · 2 waiting · live · http://gate");
+    assert_eq!(rows[0], "Toolgate approvals · 2 pending · live · http://gate");
     assert_eq!(rows[1], "> 4:58     medium !  coder             shell.Bash                run the tests");
     assert_eq!(rows[2], "  4:58     HIGH !!   coder             shell.Bash                run the tests");
     assert!(rows[3].starts_with("── appr_1 ──"));
@@ -55,16 +55,16 @@ fn the_chosen_one_is_always_in_the_list() {
 fn the_footer_says_when_keys_do_not_count() {
     let mut inbox = inbox(vec![described(1, json!({}))]);
     inbox.resize(Size { columns: 80, rows: 40 });
-    assert!(seen(&inbox).contains("keys in the first 0.5 s after a card changed by itself do not count"));
+    assert!(seen(&inbox).contains("Enter, and keys within 0.5 s"));
 }
 
 #[test]
 fn the_end_of_a_long_line_stays_visible_while_it_is_written() {
-    let text = writing("Deny, because: ", &"日本語 ".repeat(50), 40).plain();
+    let text = writing("Reason: ", &"日本語 ".repeat(50), 40).plain();
     assert!(width(&text) <= 40 && text.ends_with("語 _"), "{text}");
 }
 
 #[test]
 fn an_empty_inbox_says_so() {
-    assert!(seen(&inbox(Vec::new())).contains("Nothing waits for an answer."));
+    assert!(seen(&inbox(Vec::new())).contains("No call waits for approval."));
 }

@@ -48,11 +48,11 @@ fn whoever_was_first_is_named() {
             "too late: appr_1 was denied by ben (web)",
         ),
         (refused("APPROVAL_ENDED", json!({"status": "timed_out"})), "too late: appr_1 is timed out"),
-        (refused("APPROVAL_NOT_FOUND", json!({})), "appr_1 is not there any more"),
+        (refused("APPROVAL_NOT_FOUND", json!({})), "appr_1 no longer exists"),
     ] {
         let mut inbox = inbox(vec![described(1, json!({})), described(2, json!({}))]);
         inbox.sending = Some("appr_1".to_owned());
-        inbox.answered("appr_1", Err(error), at(2_000));
+        inbox.decided("appr_1", Err(error), at(2_000));
         assert!(seen(&inbox).contains(expected), "{expected}: {}", seen(&inbox));
         assert_eq!((ids(&inbox), inbox.sending.as_ref(), inbox.deaf_until), (vec!["appr_2"], None, at(2_500)));
     }
@@ -63,7 +63,7 @@ fn an_answer_that_was_not_taken_leaves_the_call_waiting() {
     let lost = ClientError::BrokenOff { url: "http://gate".to_owned(), reason: "gone".to_owned() };
     for error in [lost, refused("PERMISSION_DENIED", json!({}))] {
         let mut inbox = inbox(vec![described(1, json!({}))]);
-        inbox.answered("appr_1", Err(error), at(2_000));
+        inbox.decided("appr_1", Err(error), at(2_000));
         assert_eq!(ids(&inbox), ["appr_1"]);
         assert!(inbox.message.is_some());
     }
@@ -80,7 +80,7 @@ fn a_rule_that_stands_now_is_named_whichever_news_came_first() {
         if event_is_first {
             inbox.receive(event(), at(2_000));
         }
-        inbox.answered("appr_1", Ok(described(1, changes.clone())), at(2_000));
+        inbox.decided("appr_1", Ok(described(1, changes.clone())), at(2_000));
         inbox.receive(event(), at(2_000));
         let expected = "appr_1 is approved by admin (terminal); later calls are covered by standing_9";
         assert!(seen(&inbox).contains(expected), "{}", seen(&inbox));
@@ -92,9 +92,9 @@ fn one_yes_of_several_is_counted() {
     let mut inbox = inbox(vec![described(1, json!({}))]);
     let value =
         described(1, json!({"approvers": {"needed": 2, "given": 1}, "notice": "a rule of these words is refused"}));
-    inbox.answered("appr_1", Ok(value), at(2_000));
+    inbox.decided("appr_1", Ok(value), at(2_000));
     let text = seen(&inbox);
-    assert!(text.contains("1 of 2 have said yes; a rule of these words is refused"), "{text}");
+    assert!(text.contains("1 of 2 approvals; a rule of these words is refused"), "{text}");
     assert_eq!(ids(&inbox), ["appr_1"]);
 }
 
@@ -102,7 +102,7 @@ fn one_yes_of_several_is_counted() {
 fn a_gate_that_is_lost_is_shown_and_what_waited_is_kept() {
     let mut inbox = inbox(vec![described(1, json!({}))]);
     inbox.receive(News::Lost("connection refused".to_owned()), at(1_000));
-    assert!(seen(&inbox).contains("! NOT LIVE, trying again: connection refused"));
+    assert!(seen(&inbox).contains("! NOT LIVE, retrying: connection refused"));
     assert_eq!(ids(&inbox), ["appr_1"]);
     inbox.receive(News::Open, at(2_000));
     inbox.receive(News::Waiting(vec![described(7, json!({}))]), at(2_000));
@@ -113,9 +113,9 @@ fn a_gate_that_is_lost_is_shown_and_what_waited_is_kept() {
 #[test]
 fn what_cannot_be_read_is_not_passed_over_in_silence() {
     let mut inbox = inbox(vec![json!({"id": 1}), described(1, json!({}))]);
-    assert!(seen(&inbox).contains("1 approvals cannot be read"));
+    assert!(seen(&inbox).contains("could not parse 1 approvals"));
     inbox.receive(News::Happened(json!({"approval": {"id": "appr_8"}})), at(1_000));
-    assert!(seen(&inbox).contains("cannot be read: missing field"));
+    assert!(seen(&inbox).contains("could not parse an approval of the gate: missing field"));
     inbox.receive(News::Happened(json!({"type": "standing_approval.revoked", "approval": null})), at(1_000));
     assert_eq!(ids(&inbox), ["appr_1"]);
 }

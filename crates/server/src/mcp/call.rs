@@ -1,0 +1,125 @@
+//! `tools/call`: a call of the pipeline like any other. One that must wait for an approver goes on without its connection.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::HeaderMap;
+use serde_json::{Map, Value};
+use toolgate_gate::Caller;
+use toolgate_gate::call::{CallRequest, Invoked, Presence, Repeated};
+use toolgate_gate::refusal::Refusal;
+use toolgate_gate::request_context::RequestContext;
+use toolgate_model::text::check_identifier;
+
+use super::client::{self, Capabilities};
+use super::era::Era;
+use super::interruption::{self, Continued};
+use super::message::{Params, RequestId};
+use super::progressive::{self, Wanted};
+use super::reply::{Reply, RpcError};
+use super::{headers, held, list, result};
+use crate::router::App;
+
+/// A request on its way, with all that a method may need.
+pub(super) struct Context {
+    pub(super) app: Arc<App>,
+    pub(super) caller: Caller,
+    pub(super) era: Era,
+    pub(super) id: RequestId,
+    pub(super) capabilities: Capabilities,
+    pub(super) progress_token: Option<Value>,
+    /// Whether the client takes a stream as the response.
+    pub(super) takes_stream: bool,
+    pub(super) presence: Presence,
+    pub(super) address: IpAddr,
+    /// The headers of a modern request, which repeat some of its arguments.
+    pub(super) headers: Option<HeaderMap>,
+}
+
+pub(super) async fn tool(context: Context, mut params: Params) -> Result<Reply, RpcError> {
+    let name = params.take_text("name")?;
+    let arguments = params.take_object("arguments")?;
+    let continued = Continued::take(&mut params)?;
+    let trace = client::trace(&params);
+    if let Some(headers) = &context.headers {
+        check_headers(&context, headers, &name, &arguments).await?;
+    }
+    let calling = async move {
+        if !progressive::is_on(&context.caller) {
+            return named(context, &name, arguments, continued).await;
+        }
+        match progressive::wanted(&context, &name, arguments).await? {
+            Wanted::Result(members) => Ok(Reply::Result(members)),
+            Wanted::Call(inner, arguments) => {
+                progressive::as_result(named(context, &inner, arguments, continued).await)
+            }
+        }
+    };
+    match RequestContext::current() {
+        Some(current) if current.trace.is_none() && trace.is_some() => {
+            RequestContext { trace, ..current }.scope(calling).await
+        }
+        _ => calling.await,
+    }
+}
+
+/// Checks the headers that repeat arguments. That they are wrong is told only of a tool that the caller sees.
+async fn check_headers(
+    context: &Context,
+    headers: &HeaderMap,
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> Result<(), RpcError> {
+    let (app, caller) = (&context.app, &context.caller);
+    let refused = |refusal: Refusal| RpcError::of_refusal(&refusal);
+    let Some(tool) = app.gate.administration.mirroring_tool(caller, name).await.map_err(refused)? else {
+        return Ok(());
+    };
+    let Err(mismatch) = headers::check_arguments(headers, tool.mirrored(), arguments) else { return Ok(()) };
+    let visible = list::visible(app, caller).await.map_err(refused)?;
+    let is_visible = visible.iter().any(|visible| visible.alias() == tool.alias());
+    Err(if is_visible { mismatch } else { RpcError::unknown_tool() })
+}
+
+/// Calls the tool of this name.
+async fn named(
+    context: Context,
+    name: &str,
+    arguments: Map<String, Value>,
+    continued: Option<Continued>,
+) -> Result<Reply, RpcError> {
+    let called = context.app.gate.administration.called_by_alias(&context.caller, name);
+    let tool = called.filter(|tool| check_identifier(tool).is_ok()).ok_or_else(RpcError::unknown_tool)?;
+    call(context, tool, arguments, continued).await
+}
+
+async fn call(
+    context: Context,
+    tool: String,
+    arguments: Map<String, Value>,
+    continued: Option<Continued>,
+) -> Result<Reply, RpcError> {
+    if let Some(continued) = continued {
+        let id = continued.call(&context, &tool, &arguments).await?;
+        return held::go_on(context, id, continued.is_declined).await;
+    }
+    let Context { app, caller, presence, address, .. } = &context;
+    let digest = interruption::digest(&context, &tool, &arguments);
+    let request = CallRequest { presence: Some(presence.clone()), ..CallRequest::new(tool, arguments, *address) };
+    let pipeline = &app.gate.pipeline;
+    let invoked = match context.capabilities.follows_tasks {
+        // Whoever follows a call has no reason to repeat it.
+        true => pipeline.invoke_detaching(caller.clone(), request).await,
+        false => match pipeline.invoke_or_pick_up(caller.clone(), request).await {
+            Ok(Repeated::Known(id)) => return held::reply(context, id, None).await,
+            Ok(Repeated::New(invoked)) => Ok(invoked),
+            Err(denial) => Err(denial),
+        },
+    };
+    let outcome = match invoked {
+        Ok(Invoked::Detached(id)) => return held::reply(context, id, digest).await,
+        Ok(Invoked::Completed(result)) => Ok(*result),
+        Err(denial) => Err(denial),
+    };
+    result::of_outcome(outcome).map(Reply::Result)
+}

@@ -1,0 +1,286 @@
+//! The endpoint: one message in each POST. A GET follows what happens in a session, a DELETE ends it; both are for legacy
+//! clients.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde_json::Map;
+use toolgate_gate::Caller;
+use toolgate_gate::call::Presence;
+use toolgate_gate::ports::ledger::Freshness;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_gate::request_context::in_current_request;
+
+use super::call::{self, Context};
+use super::client::{self, Capabilities};
+use super::era::{Era, LegacyVersion};
+use super::message::{self, Message, Params, RequestId};
+use super::reply::{Reply, RpcError, forbidden, only_post, refused};
+use super::sessions::{Known, Owner, SessionId};
+use super::{discover, forward, headers, list, listen, origin, tasks};
+use crate::body::{self, Nothing};
+use crate::limiter::BodyShare;
+use crate::router::App;
+use crate::{accepted, caller, parameters};
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// Reads and answers a message in a task of its own: a client that disconnects takes its call back, and the refusal is
+/// recorded all the same.
+pub(super) async fn post(State(app): State<Arc<App>>, request: Request) -> Response {
+    let (_waiting, presence) = Presence::new();
+    let responding = tokio::spawn(in_current_request(Box::pin(respond(app, request, presence))));
+    responding.await.unwrap_or_else(|_| {
+        refused(&Refusal::new(Code::Internal, "the request broke off inside the gate; see its log"))
+    })
+}
+
+pub(super) async fn get(State(app): State<Arc<App>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let (parts, caller, _) = match admitted(&app, parts, Freshness::Newest).await {
+        Ok(admitted) => admitted,
+        Err(response) => return *response,
+    };
+    let Some(session) = session_id(&parts.headers).filter(|_| !Era::of_headers(&parts.headers).is_modern()) else {
+        return only_post();
+    };
+    if !accepted::names(&parts.headers, EVENT_STREAM) {
+        return RpcError::invalid_request("accept text/event-stream").with_status(StatusCode::NOT_ACCEPTABLE, None);
+    }
+    match session.ok().and_then(|id| app.mcp.sessions.open_stream(&owner(&caller), id)) {
+        Some(stream) => listen::follow(app, caller, stream).await,
+        None => no_session(None),
+    }
+}
+
+pub(super) async fn delete(State(app): State<Arc<App>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let (parts, caller, _) = match admitted(&app, parts, Freshness::Newest).await {
+        Ok(admitted) => admitted,
+        Err(response) => return *response,
+    };
+    match session_id(&parts.headers) {
+        Some(Ok(id)) if app.mcp.sessions.close(&owner(&caller), id) => StatusCode::NO_CONTENT.into_response(),
+        Some(_) => no_session(None),
+        None => only_post(),
+    }
+}
+
+/// Checks where a request comes from, and who sends it.
+async fn admitted(app: &App, mut parts: Parts, freshness: Freshness) -> Result<(Parts, Caller, IpAddr), Box<Response>> {
+    let refuse = |refusal: Refusal| Box::new(refused(&refusal));
+    let address = caller::peer(&parts.extensions).map_err(refuse)?.address;
+    origin::check(&parts, address, &app.mcp.settings).map_err(|reason| Box::new(forbidden(reason)))?;
+    let (caller, agent) = caller::identify(&mut parts, app, freshness).await.map_err(refuse)?;
+    if agent.is_some_and(|agent| agent != *caller.id()) {
+        let reason = "a client of this protocol acts for nobody but the principal of its key; leave X-Agent-ID out";
+        return Err(refuse(Refusal::new(Code::InvalidField, reason)));
+    }
+    let query: Result<Nothing, Refusal> = parameters::query(&parts.uri);
+    query.map_err(refuse)?;
+    Ok((parts, caller, address))
+}
+
+async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Response {
+    let (parts, body) = request.into_parts();
+    // A call is checked again when it is admitted; what else there is asks for the newest state itself.
+    let (parts, caller, address) = match admitted(&app, parts, Freshness::Recent).await {
+        Ok(admitted) => admitted,
+        Err(response) => return *response,
+    };
+    // The call may outlive its request, and with it what was read from the body.
+    let _held = parts.extensions.get::<Arc<BodyShare>>().cloned();
+    let headers = parts.headers.clone();
+    let bytes = match body::json_bytes(Request::from_parts(parts, body), app.max_body).await {
+        Ok(bytes) => bytes,
+        Err(refusal) => return refused(&refusal),
+    };
+    let message = message::read(&bytes);
+    drop(bytes);
+    let incoming = Incoming { app, caller, address, headers, presence };
+    match message {
+        Ok(Message::Request { id, method, params }) => incoming.request(id, &method, params).await,
+        Ok(Message::Notification { method, params }) => incoming.notification(&method, &params),
+        Ok(Message::Response) => match Era::of_headers(&incoming.headers) {
+            Era::Modern => RpcError::invalid_request("this server sends no requests").response(Era::Modern, None),
+            Era::Legacy(_) => StatusCode::ACCEPTED.into_response(),
+        },
+        Err(unreadable) => unreadable.error.response(Era::of_headers(&incoming.headers), unreadable.id.as_ref()),
+    }
+}
+
+/// A request whose caller is known.
+struct Incoming {
+    app: Arc<App>,
+    caller: Caller,
+    address: IpAddr,
+    headers: HeaderMap,
+    presence: Presence,
+}
+
+impl Incoming {
+    async fn request(self, id: RequestId, method: &str, params: Params) -> Response {
+        match Era::of(&self.headers, &params) {
+            Era::Modern => {
+                let reply = match headers::check(&self.headers, method, &params) {
+                    Ok(()) => {
+                        let capabilities = Capabilities::of_request(&params);
+                        modern(self.context(Era::Modern, id.clone(), capabilities, &params), method, params).await
+                    }
+                    Err(error) => Err(error),
+                };
+                responded(Era::Modern, &id, reply)
+            }
+            Era::Legacy(version) if method == "initialize" => self.initialize(version, &id, params),
+            Era::Legacy(_) => self.in_session(id, method, params).await,
+        }
+    }
+
+    async fn in_session(self, id: RequestId, method: &str, params: Params) -> Response {
+        let (session, known) = match self.session() {
+            Ok(found) => found,
+            Err(response) => return *response,
+        };
+        let era = Era::Legacy(known.version);
+        let app = Arc::clone(&self.app);
+        let mut context = self.context(era, id.clone(), known.capabilities, &params);
+        context.presence = app.mcp.sessions.begin_call(session, &id, &context.presence);
+        let reply = legacy(context, method, params).await;
+        app.mcp.sessions.end_call(session, &id);
+        responded(era, &id, reply)
+    }
+
+    /// Opens a session.
+    fn initialize(self, version: LegacyVersion, id: &RequestId, mut params: Params) -> Response {
+        let era = Era::Legacy(version);
+        let version = match params.take_text("protocolVersion") {
+            Ok(asked) => LegacyVersion::parse(&asked).unwrap_or(LegacyVersion::NEWEST),
+            Err(error) => return error.response(era, Some(id)),
+        };
+        let capabilities = Capabilities::of(params.get("capabilities"));
+        let known = Known { version, capabilities };
+        let session = match self.app.mcp.sessions.open(&owner(&self.caller), known) {
+            Ok(session) => session,
+            Err(refusal) => return refused(&refusal),
+        };
+        let mut response = Reply::Result(discover::initialized(version)).response(era, id);
+        if let Ok(value) = HeaderValue::try_from(session.to_string()) {
+            response.headers_mut().insert(SESSION, value);
+        }
+        response
+    }
+
+    fn notification(self, method: &str, params: &Params) -> Response {
+        if Era::of(&self.headers, params).is_modern() {
+            return StatusCode::ACCEPTED.into_response();
+        }
+        let session = match self.session() {
+            Ok((session, _)) => session,
+            Err(response) => return *response,
+        };
+        if let (true, Some(request)) = (method == "notifications/cancelled", params.get("requestId")) {
+            self.app.mcp.sessions.end_call(session, &RequestId(request.clone()));
+        }
+        StatusCode::ACCEPTED.into_response()
+    }
+
+    /// The session that the headers name, if it is the caller's.
+    fn session(&self) -> Result<(SessionId, Known), Box<Response>> {
+        let Some(named) = session_id(&self.headers) else {
+            let reason = "Mcp-Session-Id is missing: open a session with `initialize` first";
+            return Err(Box::new(RpcError::invalid_request(reason).with_status(StatusCode::BAD_REQUEST, None)));
+        };
+        let found = named.ok().and_then(|id| Some((id, self.app.mcp.sessions.find(&owner(&self.caller), id)?)));
+        found.ok_or_else(|| Box::new(no_session(None)))
+    }
+
+    fn context(self, era: Era, id: RequestId, capabilities: Capabilities, params: &Params) -> Context {
+        Context {
+            era,
+            id,
+            capabilities,
+            progress_token: client::progress_token(params),
+            takes_stream: accepted::names(&self.headers, EVENT_STREAM),
+            headers: era.is_modern().then_some(self.headers),
+            app: self.app,
+            caller: self.caller,
+            presence: self.presence,
+            address: self.address,
+        }
+    }
+}
+
+fn responded(era: Era, id: &RequestId, reply: Result<Reply, RpcError>) -> Response {
+    match reply {
+        Ok(reply) => reply.response(era, id),
+        Err(error) => error.response(era, Some(id)),
+    }
+}
+
+/// The methods of the modern era.
+async fn modern(mut context: Context, method: &str, mut params: Params) -> Result<Reply, RpcError> {
+    match method {
+        "tools/call" => return call::tool(context, params).await,
+        "server/discover" => return Ok(discover::discover()),
+        _ => context.refresh().await?,
+    }
+    match method {
+        "tools/list" => list::tools(&context.app, &context.caller, context.era, &mut params).await,
+        "subscriptions/listen" => listen::subscribe(context, params).await,
+        "tasks/get" => tasks::get(&context, params).await,
+        "tasks/update" => tasks::update(&context, params).await,
+        "tasks/cancel" => tasks::cancel(&context, params).await,
+        other => forwarded(&context, other, params).await,
+    }
+}
+
+/// The methods of a session.
+async fn legacy(mut context: Context, method: &str, mut params: Params) -> Result<Reply, RpcError> {
+    match method {
+        "tools/call" => return call::tool(context, params).await,
+        // Nothing is ever logged to a client, at whatever level.
+        "ping" | "logging/setLevel" => return Ok(Reply::Result(Map::new())),
+        _ => context.refresh().await?,
+    }
+    match method {
+        "tools/list" => list::tools(&context.app, &context.caller, context.era, &mut params).await,
+        other => forwarded(&context, other, params).await,
+    }
+}
+
+/// The methods that mounted servers answer.
+async fn forwarded(context: &Context, method: &str, params: Params) -> Result<Reply, RpcError> {
+    forward::method(context, method, params).await.unwrap_or_else(|| Err(RpcError::unknown_method()))
+}
+
+impl Context {
+    /// The caller as it is now: what is not a call is not checked again later.
+    async fn refresh(&mut self) -> Result<(), RpcError> {
+        let caller = self.app.gate.authenticator.identify_again(&self.caller).await;
+        self.caller = caller.map_err(|refusal| RpcError::of_refusal(&refusal))?;
+        Ok(())
+    }
+}
+
+fn owner(caller: &Caller) -> Owner {
+    (caller.tenant().clone(), caller.id().clone())
+}
+
+/// The session that the headers name; `None` where they name none.
+fn session_id(headers: &HeaderMap) -> Option<Result<SessionId, ()>> {
+    let mut values = headers.get_all(SESSION).iter();
+    let first = values.next()?;
+    let parsed = first.to_str().ok().filter(|_| values.next().is_none()).and_then(SessionId::parse);
+    Some(parsed.ok_or(()))
+}
+
+/// A session that has ended, one of somebody else and one that never was are answered alike.
+fn no_session(id: Option<&RequestId>) -> Response {
+    RpcError::invalid_request("there is no such session: open one with `initialize`")
+        .with_status(StatusCode::NOT_FOUND, id)
+}

@@ -1,0 +1,194 @@
+//! Resources, prompts and completions of mounted servers. Each is a call of the tool that the mount has for it, so that grants,
+//! guardians and the log apply; a caller without a grant for that tool sees nothing of the mount. A resource is
+//! `toolgate:SERVICE:URI` here, a prompt `SERVICE/NAME`.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use toolgate_gate::call::CallRequest;
+use toolgate_gate::catalog::Tool;
+use toolgate_gate::refusal::Refusal;
+
+use super::call::Context;
+use super::discover::cached;
+use super::message::Params;
+use super::reply::{Reply, RpcError};
+use super::result;
+
+/// What the URIs of resources begin with.
+const SCHEME: &str = "toolgate:";
+/// How long a client may rely on a list, in milliseconds.
+const LIFETIME: u64 = 10_000;
+
+/// A list of a mounted server.
+struct List {
+    /// The tool that returns it.
+    tool: &'static str,
+    /// Its name in the result.
+    member: &'static str,
+    /// What names an element.
+    name: &'static str,
+}
+
+const RESOURCES: List = List { tool: "mcp.resources.list", member: "resources", name: "uri" };
+const TEMPLATES: List = List { tool: "mcp.resources.templates", member: "resourceTemplates", name: "uriTemplate" };
+const PROMPTS: List = List { tool: "mcp.prompts.list", member: "prompts", name: "name" };
+
+/// Answers a method of mounted servers; `None` where it is none.
+pub(super) async fn method(context: &Context, method: &str, params: Params) -> Option<Result<Reply, RpcError>> {
+    Some(match method {
+        "resources/list" => list(context, &RESOURCES, params).await,
+        "resources/templates/list" => list(context, &TEMPLATES, params).await,
+        "prompts/list" => list(context, &PROMPTS, params).await,
+        "resources/read" => read(context, params).await,
+        "prompts/get" => prompt(context, params).await,
+        "completion/complete" => complete(context, params).await,
+        _ => return None,
+    })
+}
+
+/// One page: that of the mount that the cursor names. A mount that fails is left out, so that the others are seen.
+async fn list(context: &Context, list: &List, mut params: Params) -> Result<Reply, RpcError> {
+    let cursor = params.take_optional_text("cursor")?;
+    let (start, mut inner) = match cursor.as_deref().map(|cursor| cursor.split_once('\n').unwrap_or((cursor, ""))) {
+        Some((service, inner)) => (service.to_owned(), Some(inner.to_owned()).filter(|inner| !inner.is_empty())),
+        None => (String::new(), None),
+    };
+    let mut tools = mounted(context, list.tool).await?;
+    tools.retain(|tool| tool.service.as_str() >= start.as_str());
+    let mut members = Map::from_iter([(list.member.to_owned(), json!([]))]);
+    for (number, tool) in tools.iter().enumerate() {
+        let arguments = inner.take().map(|cursor| Map::from_iter([("cursor".to_owned(), json!(cursor))]));
+        let Ok(mut found) = invoke(context, tool, arguments.unwrap_or_default()).await else { continue };
+        let mut elements = match found.remove(list.member) {
+            Some(Value::Array(elements)) => elements,
+            _ => Vec::new(),
+        };
+        elements.iter_mut().for_each(|element| rename(element, list.name, tool.service.as_str()));
+        let next = match found.get("nextCursor").and_then(Value::as_str) {
+            Some(next) => Some(format!("{}\n{next}", tool.service)),
+            None => tools.get(number + 1).map(|next| next.service.to_string()),
+        };
+        members.insert(list.member.to_owned(), Value::Array(elements));
+        if let Some(next) = next {
+            members.insert("nextCursor".to_owned(), json!(next));
+        }
+        break;
+    }
+    Ok(Reply::Result(private(context, members)))
+}
+
+async fn read(context: &Context, mut params: Params) -> Result<Reply, RpcError> {
+    let uri = params.take_text("uri")?;
+    let missing =
+        || RpcError { data: Some(json!({"uri": uri})), ..RpcError::invalid_params("there is no such resource") };
+    let (service, own) = resource(&uri).ok_or_else(missing)?;
+    let tool = of_service(context, "mcp.resources.read", service).await?.ok_or_else(missing)?;
+    let arguments = Map::from_iter([("uri".to_owned(), json!(own))]);
+    let mut found = invoke(context, &tool, arguments).await?;
+    if let Some(Value::Array(contents)) = found.get_mut("contents") {
+        contents.iter_mut().for_each(|content| rename(content, "uri", service));
+    }
+    Ok(Reply::Result(private(context, found)))
+}
+
+async fn prompt(context: &Context, mut params: Params) -> Result<Reply, RpcError> {
+    let name = params.take_text("name")?;
+    let arguments = params.take_object("arguments")?;
+    let missing = || RpcError::invalid_params("there is no such prompt");
+    let (service, own) = name.split_once('/').ok_or_else(missing)?;
+    let tool = of_service(context, "mcp.prompts.get", service).await?.ok_or_else(missing)?;
+    let arguments = Map::from_iter([("name".to_owned(), json!(own)), ("arguments".to_owned(), json!(arguments))]);
+    invoke(context, &tool, arguments).await.map(Reply::Result)
+}
+
+async fn complete(context: &Context, mut params: Params) -> Result<Reply, RpcError> {
+    let mut reference = params.take_object("ref")?;
+    let argument = params.take_object("argument")?;
+    let missing = || RpcError::invalid_params("`params.ref` names no prompt and no resource");
+    let text = |member: &str| reference.get(member).and_then(Value::as_str).map(str::to_owned);
+    let (service, member, own) = match (text("name"), text("uri")) {
+        (Some(name), None) => name.split_once('/').map(|(service, own)| (service.to_owned(), "name", own.to_owned())),
+        (None, Some(uri)) => resource(&uri).map(|(service, own)| (service.to_owned(), "uri", own.to_owned())),
+        _ => None,
+    }
+    .ok_or_else(missing)?;
+    let tool = of_service(context, "mcp.complete", &service).await?.ok_or_else(missing)?;
+    reference.insert(member.to_owned(), json!(own));
+    let mut arguments =
+        Map::from_iter([("ref".to_owned(), json!(reference)), ("argument".to_owned(), json!(argument))]);
+    if let Some(given) = params.take("context") {
+        arguments.insert("context".to_owned(), given);
+    }
+    invoke(context, &tool, arguments).await.map(Reply::Result)
+}
+
+/// Calls a tool of a mount; returns the members of its result.
+async fn invoke(context: &Context, tool: &Tool, arguments: Map<String, Value>) -> Result<Map<String, Value>, RpcError> {
+    let request = CallRequest {
+        presence: Some(context.presence.clone()),
+        ..CallRequest::new(tool.qualified_name().to_owned(), arguments, context.address)
+    };
+    let outcome = context.app.gate.pipeline.invoke(context.caller.clone(), request).await;
+    match outcome {
+        Ok(result) if result.outcome.error.is_none() => match result.outcome.result {
+            Some(Value::Object(members)) => Ok(members),
+            _ => Err(RpcError::internal("the mounted server returned no object")),
+        },
+        outcome => Err(result::failure(outcome)),
+    }
+}
+
+/// The tools of this name that the caller may call, by service.
+async fn mounted(context: &Context, name: &str) -> Result<Vec<Arc<Tool>>, RpcError> {
+    let refused = |refusal: Refusal| RpcError::of_refusal(&refusal);
+    let mut tools = context.app.gate.administration.callable_tools(&context.caller).await.map_err(refused)?;
+    // A colon ends the service in the URI of a resource.
+    let is_nameable = |tool: &Tool| !tool.service.as_str().contains(':');
+    tools.retain(|tool| tool.forwards_protocol() && tool.name.as_str() == name && is_nameable(tool));
+    tools.sort_by(|one, other| one.service.cmp(&other.service));
+    Ok(tools)
+}
+
+async fn of_service(context: &Context, name: &str, service: &str) -> Result<Option<Arc<Tool>>, RpcError> {
+    Ok(mounted(context, name).await?.into_iter().find(|tool| tool.service.as_str() == service))
+}
+
+/// The service and the URI that it knows a resource by.
+fn resource(uri: &str) -> Option<(&str, &str)> {
+    uri.strip_prefix(SCHEME)?.split_once(':')
+}
+
+/// Puts the service before the name of an element.
+fn rename(element: &mut Value, member: &str, service: &str) {
+    let Some(Value::String(name)) = element.get_mut(member) else { return };
+    *name = match member {
+        "name" => format!("{service}/{name}"),
+        _ => format!("{SCHEME}{service}:{name}"),
+    };
+}
+
+/// What one caller sees is nobody else's.
+fn private(context: &Context, mut members: Map<String, Value>) -> Map<String, Value> {
+    if context.era.is_modern() {
+        cached(&mut members, LIFETIME);
+    }
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_uri_of_a_resource_leads_back_to_its_mount() {
+        let mut element = json!({"uri": "file:///a?b=c:d", "name": "a"});
+        rename(&mut element, "uri", "files");
+        assert_eq!(element["uri"], "toolgate:files:file:///a?b=c:d");
+        assert_eq!(resource(element["uri"].as_str().unwrap()), Some(("files", "file:///a?b=c:d")));
+        assert_eq!(resource("file:///a"), None);
+        assert_eq!(resource("toolgate:files"), None);
+        rename(&mut element, "name", "files");
+        assert_eq!(element["name"], "files/a");
+    }
+}

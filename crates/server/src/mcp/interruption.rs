@@ -1,0 +1,104 @@
+//! A call that must wait for an approver, where the client can open a page for its user: the call is interrupted with a link
+//! to the approval, and goes on when the client sends it again with what it was given. The page lets nobody decide but
+//! somebody who may: that it was opened says nothing.
+
+use serde_json::{Map, Value, json};
+use toolgate_gate::call::{DetachedView, call_digest};
+use toolgate_gate::ports::ledger::DetachedState;
+use toolgate_gate::refusal::Refusal;
+use toolgate_model::continuation::Bound;
+use toolgate_model::id::InvocationId;
+
+use super::call::Context;
+use super::message::Params;
+use super::reply::RpcError;
+use crate::shutdown::Phase;
+
+/// The one thing that the client is asked for.
+const INPUT: &str = "approval";
+
+/// What a client sends to go on with an interrupted call.
+pub(super) struct Continued {
+    state: String,
+    /// Whether its user did not want to open the page.
+    pub(super) is_declined: bool,
+}
+
+impl Continued {
+    pub(super) fn take(params: &mut Params) -> Result<Option<Self>, RpcError> {
+        let Some(state) = params.take_optional_text("requestState")? else { return Ok(None) };
+        let responses = params.take_object("inputResponses")?;
+        let action = responses.get(INPUT).and_then(|response| response.get("action")).and_then(Value::as_str);
+        Ok(Some(Self { state, is_declined: matches!(action, Some("decline" | "cancel")) }))
+    }
+
+    /// The call that is to go on: one of this caller, with the same arguments, whose result was not fetched yet.
+    pub(super) async fn call(
+        &self,
+        context: &Context,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<InvocationId, RpcError> {
+        let app = &context.app;
+        let wrong =
+            || RpcError::invalid_params("`requestState` is not one that was given for this call, or it was used");
+        let digest = call_digest(tool, arguments);
+        let found = app.gate.continuations.read(bound(context, &digest), app.gate.clock.now(), &self.state);
+        let call = found.ok_or_else(wrong)?;
+        app.gate.detached.detached_call(&context.caller, call).await.map_err(|_| wrong())?;
+        Ok(call)
+    }
+}
+
+/// The digest that an interruption is bound to; `None` where calls are not interrupted for this client.
+pub(super) fn digest(context: &Context, tool: &str, arguments: &Map<String, Value>) -> Option<String> {
+    let can =
+        context.era.is_modern() && context.capabilities.opens_urls && context.app.mcp.settings.public_url.is_some();
+    can.then(|| call_digest(tool, arguments))
+}
+
+/// Interrupts a call; `None` where there is nothing to be asked.
+pub(super) async fn interrupted(
+    context: &Context,
+    call: InvocationId,
+    digest: &str,
+) -> Result<Option<Map<String, Value>>, Refusal> {
+    let app = &context.app;
+    let Some(public_url) = &app.mcp.settings.public_url else { return Ok(None) };
+    let Some(approval) = asked(context, call).await? else { return Ok(None) };
+    let (link, until) = app.gate.approvals.create_approval_link(&context.caller, approval).await?;
+    let url = format!("{public_url}/approvals/open/{}", link.expose());
+    let message = format!("A person must approve this call ({approval}). Open the page as somebody who may decide it.");
+    let input = json!({"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}});
+    let state = app.gate.continuations.write(bound(context, digest), call, until);
+    Ok(Some(Map::from_iter([
+        ("resultType".to_owned(), json!("input_required")),
+        ("inputRequests".to_owned(), json!({INPUT: input})),
+        ("requestState".to_owned(), json!(state)),
+    ])))
+}
+
+fn bound<'a>(context: &'a Context, digest: &'a str) -> Bound<'a> {
+    let (tenant, principal) = (context.caller.tenant(), context.caller.id());
+    Bound { tenant, principal, method: "tools/call", digest }
+}
+
+/// The approval that a call waits for, once it does.
+async fn asked(context: &Context, call: InvocationId) -> Result<Option<toolgate_model::id::ApprovalId>, Refusal> {
+    let reader = &context.app.gate.detached;
+    let mut follower = reader.follow_detached(call);
+    loop {
+        match reader.detached_call(&context.caller, call).await? {
+            DetachedView::Open(open) if open.state == DetachedState::Ready => {}
+            DetachedView::Open(open) if open.state == DetachedState::Waiting => {
+                return Ok(open.asked.last().map(|asked| asked.approval));
+            }
+            DetachedView::Open(_) | DetachedView::Ended(_) => return Ok(None),
+        }
+        tokio::select! {
+            () = follower.changed() => {}
+            _ = context.app.shutdown.after(Phase::LameDuck) => return Ok(None),
+            () = context.presence.clone().gone() => return Ok(None),
+        }
+    }
+}

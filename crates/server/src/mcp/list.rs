@@ -1,0 +1,69 @@
+//! `tools/list`: the tools that the caller may call, by name. A page begins behind the name that its cursor holds.
+
+use std::sync::Arc;
+
+use toolgate_gate::Caller;
+use toolgate_gate::catalog::Tool;
+use toolgate_gate::refusal::Refusal;
+use toolgate_model::tool_alias;
+
+use super::era::Era;
+use super::message::Params;
+use super::progressive;
+use super::reply::{Reply, RpcError, SERVER_INFO, server_info};
+use crate::router::App;
+
+/// The most tools of one page.
+const PAGE: usize = 1_000;
+/// How long a client may rely on a list, in milliseconds. It hears of changes earlier where it listens for them.
+const LIFETIME: u64 = 10_000;
+
+/// The tools that a caller sees.
+pub(super) async fn visible(app: &App, caller: &Caller) -> Result<Vec<Arc<Tool>>, Refusal> {
+    let mut tools = app.gate.administration.callable_tools(caller).await?;
+    tools.retain(|tool| !tool.forwards_protocol());
+    Ok(tools)
+}
+
+pub(super) async fn tools(app: &App, caller: &Caller, era: Era, params: &mut Params) -> Result<Reply, RpcError> {
+    let after = params.take_optional_text("cursor")?;
+    if after.as_deref().is_some_and(|after| tool_alias::read(after).is_none()) {
+        return Err(RpcError::invalid_params("`params.cursor` is not one that a list gave"));
+    }
+    if progressive::is_on(caller) {
+        let listings = progressive::listings().map(|listing| listing.to_string());
+        return Ok(Reply::Written(written(listings.iter().map(String::as_str), None, era)));
+    }
+    let tools = visible(app, caller).await.map_err(|refusal| RpcError::of_refusal(&refusal))?;
+    let start = after.map_or(0, |after| tools.partition_point(|tool| tool.alias().as_str() <= after.as_str()));
+    let rest = tools.get(start..).unwrap_or_default();
+    let page = rest.get(..PAGE).unwrap_or(rest);
+    let next = page.last().filter(|_| rest.len() > page.len()).map(|last| last.alias().as_str());
+    Ok(Reply::Written(written(page.iter().map(|tool| tool.listing()), next, era)))
+}
+
+/// One page. The text of each tool is there already: a list is put together, not built.
+fn written<'a>(page: impl Iterator<Item = &'a str> + Clone, next: Option<&str>, era: Era) -> String {
+    let length: usize = page.clone().map(|listing| listing.len() + 1).sum();
+    let mut text = String::with_capacity(length + 256);
+    text.push_str("{\"tools\":[");
+    for (number, listing) in page.enumerate() {
+        if number > 0 {
+            text.push(',');
+        }
+        text.push_str(listing);
+    }
+    text.push(']');
+    if let Some(next) = next {
+        // INVARIANT: an alias needs no escaping.
+        text.push_str(&format!(",\"nextCursor\":\"{next}\""));
+    }
+    if era.is_modern() {
+        text.push_str(&format!(
+            ",\"resultType\":\"complete\",\"ttlMs\":{LIFETIME},\"cacheScope\":\"private\",\"_meta\":{{\"{SERVER_INFO}\":{}}}",
+            server_info()
+        ));
+    }
+    text.push('}');
+    text
+}

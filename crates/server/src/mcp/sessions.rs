@@ -1,0 +1,196 @@
+//! The sessions of legacy clients: capped in total and for each principal, ended when they are idle, and of use to nobody but
+//! the principal that opened them. A session is a convenience of the protocol and no authority: each request shows its key.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use toolgate_gate::call::{Presence, Waiting};
+use toolgate_gate::ports::clock::Clock;
+use toolgate_gate::ports::entropy::random;
+use toolgate_gate::refusal::Refusal;
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::time::Timestamp;
+
+use super::Settings;
+use super::client::Capabilities;
+use super::era::LegacyVersion;
+use super::message::RequestId;
+
+#[cfg(test)]
+mod tests;
+
+/// The sessions of this gate.
+pub(super) struct Sessions {
+    clock: Arc<dyn Clock>,
+    most: usize,
+    most_of_principal: usize,
+    idle: Duration,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    open: HashMap<SessionId, Session>,
+    /// The ids of each principal's sessions.
+    of_principal: HashMap<Owner, Vec<SessionId>>,
+}
+
+/// The principal that opened a session.
+pub(super) type Owner = (TenantId, PrincipalId);
+
+/// The id of a session: unpredictable, written as 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct SessionId(u128);
+
+struct Session {
+    owner: Owner,
+    known: Known,
+    used: Timestamp,
+    /// The calls in flight that the client may cancel, each with what ends it.
+    calls: Vec<(RequestId, Waiting)>,
+    streams: usize,
+}
+
+/// An open stream of a session, which does not end meanwhile.
+pub(super) struct OpenStream {
+    state: Arc<Mutex<State>>,
+    session: SessionId,
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = state.open.get_mut(&self.session) {
+            session.streams -= 1;
+        }
+    }
+}
+
+/// What is known of a client since it opened its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) version: LegacyVersion,
+    pub(super) capabilities: Capabilities,
+}
+
+impl SessionId {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let is_written_so = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        is_written_so.then(|| u128::from_str_radix(text, 16).ok().map(Self))?
+    }
+}
+
+impl std::fmt::Display for SessionId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:032x}", self.0)
+    }
+}
+
+impl Sessions {
+    pub(super) fn new(settings: &Settings, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            most: settings.sessions,
+            most_of_principal: settings.sessions_of_principal,
+            idle: settings.session_idle,
+            state: Arc::default(),
+        }
+    }
+
+    /// Opens a session. Where there is no room, the one that was not used for the longest time ends: of the same principal
+    /// first, so that nobody ends the sessions of others by opening many.
+    pub(super) fn open(&self, owner: &Owner, known: Known) -> Result<SessionId, Refusal> {
+        let id = SessionId(u128::from_be_bytes(random()?));
+        let now = self.clock.now();
+        let mut state = self.state();
+        if state.of_principal.get(owner).is_some_and(|own| own.len() >= self.most_of_principal) {
+            let oldest = state.of_principal.get(owner).into_iter().flatten();
+            let oldest = oldest.min_by_key(|id| state.open.get(*id).map(|session| session.used)).copied();
+            oldest.into_iter().for_each(|oldest| state.end(oldest));
+        }
+        if state.open.len() >= self.most {
+            state.end_all(|session| self.is_over(session, now));
+        }
+        if state.open.len() >= self.most {
+            let oldest = state.open.iter().min_by_key(|(_, session)| session.used).map(|(id, _)| *id);
+            oldest.into_iter().for_each(|oldest| state.end(oldest));
+        }
+        state.of_principal.entry(owner.clone()).or_default().push(id);
+        state.open.insert(id, Session { owner: owner.clone(), known, used: now, calls: Vec::new(), streams: 0 });
+        Ok(id)
+    }
+
+    /// The session of this id, if it is the caller's and is not over. It counts as used.
+    pub(super) fn find(&self, owner: &Owner, id: SessionId) -> Option<Known> {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let session = state.open.get_mut(&id).filter(|session| session.owner == *owner)?;
+        if self.is_over(session, now) {
+            state.end(id);
+            return None;
+        }
+        session.used = now;
+        Some(session.known)
+    }
+
+    /// Opens a stream of a session of the caller's; `None` where there is no such session.
+    pub(super) fn open_stream(&self, owner: &Owner, id: SessionId) -> Option<OpenStream> {
+        self.find(owner, id)?;
+        self.state().open.get_mut(&id)?.streams += 1;
+        Some(OpenStream { state: Arc::clone(&self.state), session: id })
+    }
+
+    /// Ends a session of the caller's; false where there is none.
+    pub(super) fn close(&self, owner: &Owner, id: SessionId) -> bool {
+        let mut state = self.state();
+        let is_own = state.open.get(&id).is_some_and(|session| session.owner == *owner);
+        if is_own {
+            state.end(id);
+        }
+        is_own
+    }
+
+    /// Notes a call, which its client may cancel by the id of the request.
+    pub(super) fn begin_call(&self, id: SessionId, request: &RequestId, presence: &Presence) -> Presence {
+        let (waiting, presence) = presence.child();
+        if let Some(session) = self.state().open.get_mut(&id) {
+            session.calls.push((request.clone(), waiting));
+            return presence;
+        }
+        presence
+    }
+
+    /// Cancels a call, or notes that it has ended.
+    pub(super) fn end_call(&self, id: SessionId, request: &RequestId) {
+        if let Some(session) = self.state().open.get_mut(&id) {
+            session.calls.retain(|(known, _)| known != request);
+        }
+    }
+
+    fn is_over(&self, session: &Session, now: Timestamp) -> bool {
+        session.calls.is_empty() && session.streams == 0 && session.used.plus(self.idle) <= now
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn end(&mut self, id: SessionId) {
+        let Some(session) = self.open.remove(&id) else { return };
+        if let Some(own) = self.of_principal.get_mut(&session.owner) {
+            own.retain(|known| *known != id);
+            if own.is_empty() {
+                self.of_principal.remove(&session.owner);
+            }
+        }
+    }
+
+    fn end_all(&mut self, is_over: impl Fn(&Session) -> bool) {
+        let over: Vec<SessionId> =
+            self.open.iter().filter(|(_, session)| is_over(session)).map(|(id, _)| *id).collect();
+        over.into_iter().for_each(|id| self.end(id));
+    }
+}

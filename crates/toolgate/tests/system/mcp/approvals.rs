@@ -1,0 +1,158 @@
+//! Calls that wait for an approver.
+
+use serde_json::{Value, json};
+
+use crate::approvals::office::Office;
+use crate::world::{World, on_both_engines, setup, text, until};
+
+on_both_engines! {
+    a_client_that_follows_tasks_gets_one_and_its_result,
+    a_task_can_be_taken_back,
+}
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// A gate that holds no call for long.
+fn impatient() -> World {
+    World::of(&setup().reaching_loopback().configuration("[mcp]\nhold_seconds = 0\n"), None)
+}
+
+/// The first approval that waits.
+fn first(office: &Office) -> String {
+    until("a call that waits", || office.pending().into_iter().next())
+}
+
+fn transfer(amount: u64) -> Value {
+    json!({"name": "bank_transfer", "arguments": {"amount": amount, "to": "ann"}})
+}
+
+#[test]
+fn the_same_call_again_picks_up_the_one_that_waits_and_then_its_result() {
+    let world = impatient();
+    let office = Office::open(&world);
+    let call = |amount| office.agent.mcp("tools/call", transfer(amount)).rpc();
+
+    let waiting = until("the call waits", || {
+        let waiting = call(12);
+        waiting["_meta"]["toolgate/approval_ids"][0].is_string().then_some(waiting)
+    });
+    assert_eq!((&waiting["isError"], &waiting["_meta"]["toolgate/code"]), (&json!(true), &json!("APPROVAL_REQUIRED")));
+    let approval = text(&waiting, "/_meta/toolgate~1approval_ids/0").to_owned();
+    let again = call(12);
+    assert_eq!(again["_meta"], waiting["_meta"], "the same call, asked for once");
+    let other = call(13);
+    assert_ne!(other["_meta"]["toolgate/invocation_id"], waiting["_meta"]["toolgate/invocation_id"]);
+
+    office.clerk.decides(&approval, "approve", json!({})).ok();
+    let result = until("the call is executed", || Some(call(12)).filter(|result| result.get("isError").is_none()));
+    assert_eq!(result["structuredContent"], json!({"done": true}));
+    assert_eq!(result["_meta"]["toolgate/invocation_id"], waiting["_meta"]["toolgate/invocation_id"]);
+    assert_eq!(office.bank.count(), 1);
+    // The result was fetched: the same call is a new one.
+    let new = call(12);
+    assert_ne!(new["_meta"]["toolgate/invocation_id"], waiting["_meta"]["toolgate/invocation_id"]);
+    assert_eq!((&new["isError"], office.bank.count()), (&json!(true), 1));
+}
+
+#[test]
+fn a_waiting_call_is_picked_up_after_a_restart() {
+    let setup = setup().reaching_loopback().configuration("[mcp]\nhold_seconds = 0\n");
+    let world = World::of(&setup, None);
+    let office = Office::open(&world);
+    let call = |office: &Office| office.agent.mcp("tools/call", transfer(12)).rpc();
+    let waiting = until("the call waits", || {
+        let waiting = call(&office);
+        waiting["_meta"]["toolgate/approval_ids"][0].is_string().then_some(waiting)
+    });
+    world.stop();
+    let world = World::of(&setup, None);
+    let office = office.at(&world);
+    assert_eq!(call(&office)["_meta"], waiting["_meta"]);
+    let approval = text(&waiting, "/_meta/toolgate~1approval_ids/0").to_owned();
+    office.clerk.decides(&approval, "deny", json!({"reason": "not today"})).ok();
+    let result = until("the denial", || {
+        Some(call(&office)).filter(|result| result["_meta"]["toolgate/code"] == "APPROVAL_DENIED")
+    });
+    assert!(text(&result, "/content/0/text").contains("not today"), "{result}");
+    assert_eq!(office.bank.count(), 0);
+}
+
+#[test]
+fn a_call_is_held_until_it_is_decided() {
+    let world = World::sqlite();
+    let office = Office::open(&world);
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| office.agent.mcp("tools/call", transfer(12)).rpc());
+        let approval = first(&office);
+        office.clerk.decides(&approval, "approve", json!({})).ok();
+        assert_eq!(held.join().unwrap()["structuredContent"], json!({"done": true}));
+    });
+}
+
+#[test]
+fn a_client_that_wants_to_hear_of_progress_gets_a_stream() {
+    let world = World::sqlite();
+    let office = Office::open(&world);
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| {
+            let mut params = transfer(12);
+            params["_meta"] = super::meta(json!({}));
+            params["_meta"]["progressToken"] = json!("p1");
+            let headers = [
+                ("MCP-Protocol-Version", super::VERSION),
+                ("Mcp-Method", "tools/call"),
+                ("Mcp-Name", "bank_transfer"),
+                ("Accept", "application/json, text/event-stream"),
+            ];
+            office.agent.ask_with("POST", "/mcp", &headers, Some(&super::request("tools/call", params)))
+        });
+        let approval = first(&office);
+        office.clerk.decides(&approval, "approve", json!({})).ok();
+        let reply = held.join().unwrap();
+        assert_eq!(reply.answer.header("content-type"), Some("text/event-stream"));
+        let text = reply.answer.text();
+        let messages: Vec<Value> =
+            text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect();
+        assert_eq!(messages[0]["method"], "notifications/progress");
+        assert_eq!(messages[0]["params"]["progressToken"], "p1");
+        let last = messages.last().unwrap();
+        assert_eq!((&last["id"], &last["result"]["structuredContent"]), (&json!(1), &json!({"done": true})));
+    });
+}
+
+fn a_client_that_follows_tasks_gets_one_and_its_result(world: &World) {
+    let office = Office::open(world);
+    let can = || json!({"extensions": {TASKS: {}}});
+    let made = office.agent.mcp_with("tools/call", transfer(12), can()).rpc();
+    assert_eq!((&made["resultType"], &made["status"]), (&json!("task"), &json!("working")));
+    assert!(made["ttlMs"].is_u64() && made["createdAt"].is_string() && made.get("requestState").is_none());
+    let get = || office.agent.mcp_with("tasks/get", json!({"taskId": made["taskId"]}), can()).rpc();
+    assert_eq!(get()["status"], "working");
+    office.clerk.decides(&first(&office), "approve", json!({})).ok();
+    let done = until("the task ends", || Some(get()).filter(|task| task["status"] != "working"));
+    assert_eq!((&done["status"], &done["resultType"]), (&json!("completed"), &json!("complete")));
+    assert_eq!(done["result"]["structuredContent"], json!({"done": true}));
+    assert_eq!(get()["result"], done["result"], "as often as it is asked for");
+    let stranger = world.agent("stranger", &["tools.invoke"]);
+    stranger.mcp_with("tasks/get", json!({"taskId": made["taskId"]}), can()).rpc_error(400, -32602);
+    office.agent.mcp_with("tasks/get", json!({"taskId": "inv_nothing"}), can()).rpc_error(400, -32602);
+    // What needs nobody is no task.
+    let plain = json!({"name": "bank_balance", "arguments": {"amount": 1, "to": "ann"}});
+    assert_eq!(office.agent.mcp_with("tools/call", plain, can()).rpc()["resultType"], "complete");
+}
+
+fn a_task_can_be_taken_back(world: &World) {
+    let office = Office::open(world);
+    let can = || json!({"extensions": {TASKS: {}}});
+    let made = office.agent.mcp_with("tools/call", transfer(12), can()).rpc();
+    first(&office);
+    let named = || json!({"taskId": made["taskId"]});
+    let cancelled = office.agent.mcp_with("tasks/cancel", named(), can()).rpc();
+    assert_eq!((&cancelled["resultType"], cancelled.get("status")), (&json!("complete"), None));
+    let done = until("the task ends", || {
+        Some(office.agent.mcp_with("tasks/get", named(), can()).rpc()).filter(|task| task["status"] != "working")
+    });
+    assert_eq!(done["status"], "cancelled");
+    office.agent.mcp_with("tasks/cancel", named(), can()).rpc();
+    assert_eq!(office.bank.count(), 0);
+}

@@ -1,0 +1,76 @@
+//! Calls that are interrupted for the user of a client that opens pages.
+
+use serde_json::{Value, json};
+
+use crate::approvals::office::Office;
+use crate::world::{Reply, World, merged, setup, text};
+
+fn world() -> World {
+    let configuration = "[server]\npublic_url = \"https://gate.example\"\n[mcp]\nhold_seconds = 20\n";
+    World::of(&setup().reaching_loopback().configuration(configuration), None)
+}
+
+fn send(office: &Office, more: Value) -> Reply {
+    let call = json!({"name": "bank_transfer", "arguments": {"amount": 12, "to": "ann"}});
+    office.agent.mcp_with("tools/call", merged(call, more), json!({"elicitation": {"url": {}}}))
+}
+
+fn interrupted(office: &Office) -> (String, String) {
+    let result = send(office, json!({})).rpc();
+    assert_eq!(result["resultType"], "input_required", "{result}");
+    let asked = &result["inputRequests"]["approval"];
+    assert_eq!((&asked["method"], &asked["params"]["mode"]), (&json!("elicitation/create"), &json!("url")));
+    let link = text(asked, "/params/url").strip_prefix("https://gate.example/approvals/open/").unwrap().to_owned();
+    (link, text(&result, "/requestState").to_owned())
+}
+
+fn answer(action: &str) -> Value {
+    json!({"inputResponses": {"approval": {"action": action}}})
+}
+
+#[test]
+fn an_interrupted_call_goes_on_after_the_approval_and_once() {
+    let world = world();
+    let office = Office::open(&world);
+    let (link, state) = interrupted(&office);
+    // The link is for those who may decide: it is of no use to the agent that was given it.
+    let redeem = format!("/api/v1/approvals/links/{link}/redeem");
+    office.agent.ask("POST", &redeem, None).refused(403, "PERMISSION_DENIED");
+    let approval = office.clerk.ask("POST", &redeem, None).ok();
+    office.clerk.decides(text(&approval, "/id"), "approve", json!({})).ok();
+    let more = || merged(answer("accept"), json!({"requestState": state}));
+    let result = send(&office, more()).rpc();
+    assert_eq!((&result["resultType"], &result["structuredContent"]), (&json!("complete"), &json!({"done": true})));
+    assert_eq!(office.bank.count(), 1);
+    send(&office, more()).rpc_error(400, -32602);
+    assert_eq!(office.bank.count(), 1, "a state that was used is of no use");
+}
+
+#[test]
+fn a_state_is_bound_to_its_caller_and_its_call_and_cannot_be_changed() {
+    let world = world();
+    let office = Office::open(&world);
+    let (_, state) = interrupted(&office);
+    let call = |name: &str, amount: u64, state: &str| {
+        let params = json!({"name": name, "arguments": {"amount": amount, "to": "ann"}, "requestState": state});
+        office.agent.mcp_with("tools/call", params, json!({"elicitation": {"url": {}}}))
+    };
+    call("bank_transfer", 13, &state).rpc_error(400, -32602);
+    call("bank_balance", 12, &state).rpc_error(400, -32602);
+    call("bank_transfer", 12, &state.replace('.', ":")).rpc_error(400, -32602);
+    call("bank_transfer", 12, "").rpc_error(400, -32602);
+    let other = world.agent("other", &["tools.invoke"]);
+    let params = json!({"name": "bank_transfer", "arguments": {"amount": 12, "to": "ann"}, "requestState": state});
+    other.mcp("tools/call", params).rpc_error(400, -32602);
+    assert_eq!((office.pending().len(), office.bank.count()), (1, 0));
+}
+
+#[test]
+fn a_user_who_declines_takes_the_call_back() {
+    let world = world();
+    let office = Office::open(&world);
+    let (_, state) = interrupted(&office);
+    let result = send(&office, merged(answer("decline"), json!({"requestState": state}))).rpc();
+    assert_eq!(result["_meta"]["toolgate/code"], "CALL_CANCELLED", "{result}");
+    assert_eq!((office.pending().len(), office.bank.count()), (0, 0));
+}

@@ -1,0 +1,88 @@
+//! Mounted servers as agents see them: tools with their results as they are, and resources.
+
+use serde_json::{Value, json};
+use toolgate_testkit::mcp_server::{McpServer, tools};
+
+use crate::world::{Actor, World, id, on_both_engines, text};
+
+on_both_engines! {
+    the_result_of_a_mounted_server_is_returned_as_it_is,
+    resources_are_forwarded_under_grants,
+}
+
+/// Mounts a server, accepts all of it, and makes a credential for it; returns the credential.
+fn mount(admin: &Actor, name: &str, server: &McpServer) -> String {
+    let vault = admin.vault();
+    admin.post("/api/v1/mounts", &json!({"name": name, "url": server.url(), "vault_id": vault})).created();
+    let review = admin.get(&format!("/api/v1/mounts/{name}/review")).ok();
+    let tools = review["tools"].as_array().unwrap().iter();
+    let tools: serde_json::Map<String, Value> =
+        tools.map(|tool| (text(tool, "/upstream").to_owned(), tool["hash"].clone())).collect();
+    let accepted = json!({"server": review["server"]["hash"], "tools": tools});
+    admin.post(&format!("/api/v1/mounts/{name}/accept"), &accepted).ok();
+    let body = json!({
+        "service": name, "label": name, "auth_type": "bearer_token", "metadata": {},
+        "scopes_available": ["echo", "fail", "whoami", "resources.read"], "material": {"token": "sk_live_of_the_mount"},
+    });
+    id(&admin.post(&format!("/api/v1/vaults/{vault}/credentials"), &body).created())
+}
+
+fn the_result_of_a_mounted_server_is_returned_as_it_is(world: &World) {
+    let (admin, agent) = (world.admin(), world.agent("agent", &["tools.invoke"]));
+    let server = McpServer::start(true, false);
+    let credential = mount(&admin, "mounted", &server);
+    admin.grants(&credential, "agent", json!({"scopes": ["echo", "fail", "whoami", "resources.read"]}));
+    let listed = agent.mcp("tools/list", json!({})).rpc();
+    assert_eq!(agent.mcp_tools(), ["mounted_echo", "mounted_fail", "mounted_whoami"], "the others are no tools");
+    assert_eq!(listed["tools"][0]["outputSchema"]["required"], json!(["text"]));
+    let result = agent.mcp_call("mounted_echo", json!({"text": "hello"}));
+    assert_eq!(result["structuredContent"], json!({"text": "hello"}));
+    assert_eq!((&result["custom"], &result["resultType"]), (&json!([1, null]), &json!("complete")));
+    let failed = agent.mcp_call("mounted_fail", json!({}));
+    assert_eq!((&failed["isError"], text(&failed, "/content/0/text")), (&json!(true), "it went wrong"));
+    assert_eq!(failed["_meta"]["toolgate/code"], "SERVICE_ERROR");
+    let said = agent.mcp_call("mounted_whoami", json!({}));
+    assert!(said["_meta"]["target"].is_string() && said["_meta"]["toolgate/invocation_id"].is_string(), "{said}");
+}
+
+fn resources_are_forwarded_under_grants(world: &World) {
+    let (admin, agent) = (world.admin(), world.agent("agent", &["tools.invoke"]));
+    let (first, second) = (McpServer::start(true, false), McpServer::start(true, true));
+    for (service, server) in [("alpha", &first), ("beta", &second)] {
+        let credential = mount(&admin, service, server);
+        admin.grants(&credential, "agent", json!({"scopes": ["resources.read"]}));
+    }
+    let mut uris: Vec<String> = Vec::new();
+    let mut cursor = json!(null);
+    loop {
+        let page = agent.mcp("resources/list", json!({"cursor": cursor})).rpc();
+        assert_eq!((&page["cacheScope"], page["resources"].as_array().unwrap().len()), (&json!("private"), 1));
+        uris.extend(page["resources"].as_array().unwrap().iter().map(|one| text(one, "/uri").to_owned()));
+        match page.get("nextCursor") {
+            Some(next) => cursor = next.clone(),
+            None => break,
+        }
+    }
+    let expected = [
+        "toolgate:alpha:test://one",
+        "toolgate:alpha:test://two",
+        "toolgate:beta:test://one",
+        "toolgate:beta:test://two",
+    ];
+    assert_eq!(uris, expected);
+    let read = agent.mcp("resources/read", json!({"uri": "toolgate:beta:test://two"})).rpc();
+    assert_eq!(read["contents"], json!([{"uri": "toolgate:beta:test://two", "text": "resource"}]));
+    assert_eq!(second.received("resources/read")[0]["params"]["uri"], "test://two");
+    let templates = agent.mcp("resources/templates/list", json!({})).rpc();
+    assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "toolgate:alpha:test://{id}");
+
+    let missing = agent.mcp("resources/read", json!({"uri": "toolgate:gamma:test://one"})).rpc_error(400, -32602);
+    assert_eq!(missing["error"]["data"]["uri"], "toolgate:gamma:test://one");
+    agent.mcp("prompts/get", json!({"name": "gamma/greet"})).rpc_error(400, -32602);
+    let other = world.agent("other", &["tools.invoke"]);
+    assert_eq!(other.mcp("resources/list", json!({})).rpc()["resources"], json!([]));
+    other.mcp("resources/read", json!({"uri": "toolgate:beta:test://two"})).rpc_error(400, -32602);
+    let calls = admin.get("/api/v1/invocations?agent_id=agent&limit=100").ok();
+    let tools: Vec<&str> = calls["invocations"].as_array().unwrap().iter().map(|call| text(call, "/tool")).collect();
+    assert!(tools.contains(&"mcp.resources.read"), "all of it is logged: {tools:?}");
+}

@@ -1,0 +1,118 @@
+//! Clients that listen for changes of their list of tools.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{VERSION, meta, request};
+use crate::calls::shop::Shop;
+use crate::world::{Actor, World, id, on_both_engines};
+
+on_both_engines! {
+    a_listening_client_hears_of_grants_definitions_and_nothing_else,
+    a_session_has_a_stream_of_its_own,
+    what_cannot_be_listened_to_is_refused,
+}
+
+/// An open stream of messages.
+struct Listener(BufReader<TcpStream>);
+
+impl Listener {
+    /// Sends a request whose response is a stream.
+    fn open(world: &World, actor: &Actor, method: &str, headers: &str, body: &str) -> Self {
+        let mut stream = TcpStream::connect(world.gate.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let request = format!(
+            "{method} /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nAccept: text/event-stream\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+            world.gate.address(),
+            actor.key,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut listener = Self(BufReader::new(stream));
+        assert!(listener.line().starts_with("HTTP/1.1 200"));
+        listener
+    }
+
+    fn subscribed(world: &World, actor: &Actor, wanted: Value) -> Self {
+        let params = json!({"notifications": wanted, "_meta": meta(json!({}))});
+        let headers = format!("MCP-Protocol-Version: {VERSION}\r\nMcp-Method: subscriptions/listen\r\n");
+        let body = request("subscriptions/listen", params).to_string();
+        Self::open(world, actor, "POST", &headers, &body)
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended");
+        line
+    }
+
+    /// The next message.
+    fn next(&mut self) -> Value {
+        loop {
+            if let Some(data) = self.line().strip_prefix("data: ") {
+                return serde_json::from_str(data).unwrap();
+            }
+        }
+    }
+}
+
+fn a_listening_client_hears_of_grants_definitions_and_nothing_else(world: &World) {
+    let shop = Shop::open(world);
+    let mut listener =
+        Listener::subscribed(world, &shop.agent, json!({"toolsListChanged": true, "promptsListChanged": true}));
+    let acknowledged = listener.next();
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
+    assert_eq!(acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+    let hears = |listener: &mut Listener| {
+        let changed = listener.next();
+        assert_eq!(changed["method"], "notifications/tools/list_changed");
+        assert_eq!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+    };
+    // What concerns others is not told: the next message is about the agent's own grant.
+    world.agent("other", &["tools.invoke"]);
+    shop.grant_to("other", json!({}));
+    let grant = shop.grant(json!({"scopes": ["charges.read"]}));
+    hears(&mut listener);
+    assert_eq!(shop.agent.mcp_tools(), ["payments_charges__read"]);
+    let mut definition = crate::calls::shop::payments("2024-01");
+    definition["tools"]["charges.read"]["description"] = json!("Another description");
+    shop.admin.ask("PUT", "/api/v1/services/payments", Some(&definition)).ok();
+    hears(&mut listener);
+    shop.admin.patch("/api/v1/agents/billing", &json!({"tool_allowlist": []})).ok();
+    hears(&mut listener);
+    shop.admin.patch("/api/v1/agents/billing", &json!({"tool_allowlist": null})).ok();
+    hears(&mut listener);
+    shop.admin.delete(&format!("/api/v1/grants/{}", id(&grant))).ok();
+    hears(&mut listener);
+    assert_eq!(shop.agent.mcp_tools(), [""; 0]);
+}
+
+fn a_session_has_a_stream_of_its_own(world: &World) {
+    let shop = Shop::open(world);
+    let session = shop.agent.opens_session();
+    let headers = format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n");
+    let mut listener = Listener::open(world, &shop.agent, "GET", &headers, "");
+    shop.grant(json!({}));
+    assert_eq!(listener.next(), json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {}}));
+}
+
+fn what_cannot_be_listened_to_is_refused(world: &World) {
+    let (one, other) = (world.agent("one", &["tools.invoke"]), world.agent("other", &["tools.invoke"]));
+    let session = one.opens_session();
+    let get = |actor: &Actor, session: &str, accept: &str| {
+        actor.ask_with("GET", "/mcp", &[("Mcp-Session-Id", session), ("Accept", accept)], None).status()
+    };
+    assert_eq!(get(&other, &session, "text/event-stream"), 404);
+    assert_eq!(get(&one, "nothing", "text/event-stream"), 404);
+    assert_eq!(get(&one, &session, "application/json"), 406);
+    let params = json!({"notifications": {}, "_meta": meta(json!({}))});
+    let headers =
+        [("MCP-Protocol-Version", VERSION), ("Mcp-Method", "subscriptions/listen"), ("Accept", "application/json")];
+    let reply = one.ask_with("POST", "/mcp", &headers, Some(&request("subscriptions/listen", params)));
+    assert_eq!(reply.status(), 406);
+}
