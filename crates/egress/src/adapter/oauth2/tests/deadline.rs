@@ -29,7 +29,11 @@ async fn the_deadline_is_over_all_exchanges_together() {
     });
     let failure = outcome.failure();
     assert_eq!((failure.kind, failure.timed_out, failure.sent), (FailureKind::Proxy, true, true));
-    assert!(failure.reason.starts_with("the token endpoint returned no access token: the call timed out"), "{}", failure.reason);
+    assert!(
+        failure.reason.starts_with("the token endpoint returned no access token: the call timed out"),
+        "{}",
+        failure.reason
+    );
     assert_eq!(paths(&upstream), ["/files.list", "/oauth/token"]);
 }
 
