@@ -20,7 +20,7 @@ mod refused;
 mod typed;
 
 pub use self::events::Events;
-pub use self::lines::{answered, refused};
+pub use self::lines::{call_outcome, refused};
 pub use self::refused::Refused;
 pub use self::typed::{Outcome, TypedRequest};
 

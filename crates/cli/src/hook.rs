@@ -122,20 +122,20 @@ impl HookClient {
         Ok(input)
     }
 
-    pub fn reply(self, event: &str, answer: &HookResponse) -> Reply {
+    pub fn reply(self, event: &str, response: &HookResponse) -> Reply {
         // To Codex, a denial without a reason is a failed hook, and it continues.
-        let reason = match answer.reason.trim() {
-            "" if answer.allow => "allowed by Toolgate".to_owned(),
+        let reason = match response.reason.trim() {
+            "" if response.allow => "allowed by Toolgate".to_owned(),
             "" => "denied by Toolgate".to_owned(),
             reason => clean(reason).chars().take(MAX_REASON).collect(),
         };
         let stdout = match self {
-            Self::ClaudeCode => claude_code::answer(event, answer.allow, &reason),
-            Self::Codex => codex::answer(event, answer.allow, &reason),
-            Self::Gemini => gemini::answer(answer.allow, &reason),
-            Self::Cursor => cursor::answer(answer.allow, &reason),
+            Self::ClaudeCode => claude_code::decision(event, response.allow, &reason),
+            Self::Codex => codex::decision(event, response.allow, &reason),
+            Self::Gemini => gemini::decision(response.allow, &reason),
+            Self::Cursor => cursor::decision(response.allow, &reason),
         };
-        let (stderr, code) = if answer.allow { (String::new(), 0) } else { (reason, BLOCKED) };
+        let (stderr, code) = if response.allow { (String::new(), 0) } else { (reason, BLOCKED) };
         Reply { stdout: stdout.to_string(), stderr, code }
     }
 

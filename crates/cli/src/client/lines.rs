@@ -47,7 +47,7 @@ impl<T: DeserializeOwned> Lines<'_, T> {
 }
 
 /// The response in the last step of a call.
-pub fn answered(status: u16, body: CallResponse) -> Result<SucceededCall, ClientError> {
+pub fn call_outcome(status: u16, body: CallResponse) -> Result<SucceededCall, ClientError> {
     match body {
         CallResponse::Succeeded(call) => Ok(call),
         CallResponse::Failed(call) => Err(refused(status, Refused::Call(call))),
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_response_with_an_error_is_a_refusal_with_its_status() {
         let Refused::Request(body) = Refused::sample("APPROVAL_DENIED", "no", json!({})) else { panic!("a refusal") };
-        let denied = answered(403, CallResponse::Refused(body));
+        let denied = call_outcome(403, CallResponse::Refused(body));
         assert!(matches!(denied, Err(ClientError::Refused { status: StatusCode::FORBIDDEN, .. })));
         let done: CallResponse = serde_json::from_value(json!({
             "invocation_id": "inv_01KGYB3881EC1R60R30C1G60R3", "status": "success", "tool_name": "a.b", "grant_id": null,
@@ -105,7 +105,7 @@ mod tests {
             "timestamp": "2026-03-08T10:00:00.000+00:00",
         }))
         .unwrap();
-        assert_eq!(answered(200, done).unwrap().tool_name, "a.b");
+        assert_eq!(call_outcome(200, done).unwrap().tool_name, "a.b");
     }
 
     #[test]

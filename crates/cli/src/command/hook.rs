@@ -43,13 +43,13 @@ pub(crate) struct Hook {
 impl Hook {
     pub(crate) fn run(self) -> ExitCode {
         let reply = match read_input(&mut io::stdin().lock()) {
-            Ok(input) => self.answer(&input),
+            Ok(input) => self.decide(&input),
             Err(reason) => self.client.reply_to_unreadable(reason),
         };
         give(&reply, &mut io::stdout().lock(), &mut io::stderr().lock())
     }
 
-    fn answer(&self, input: &[u8]) -> Reply {
+    fn decide(&self, input: &[u8]) -> Reply {
         let (event, call) = match self.client.read(input) {
             Ok(HookInput::Call { event, call }) => (event, call),
             Ok(HookInput::Nothing(reply)) => return reply,
@@ -57,14 +57,14 @@ impl Hook {
         };
         let body = match question(self.client, self.agent.as_deref(), call) {
             Ok(body) => body,
-            Err(failure) => return self.client.reply(&event, &unanswered(&failure.to_string())),
+            Err(failure) => return self.client.reply(&event, &no_decision(&failure.to_string())),
         };
         let asked = self.connection.client().and_then(|gate| {
             let gate = gate.waiting(Duration::from_secs(self.timeout));
             block_on(async { Ok(ask(&gate, &body).await) })
         });
-        let answer = asked.unwrap_or_else(|failure| unanswered(&failure.to_string()));
-        self.client.reply(&event, &answer)
+        let response = asked.unwrap_or_else(|failure| no_decision(&failure.to_string()));
+        self.client.reply(&event, &response)
     }
 }
 
@@ -102,27 +102,27 @@ fn question(client: HookClient, agent: Option<&str>, call: HookCall) -> Result<E
 
 async fn ask(gate: &Client, question: &ExternalCallRequest) -> HookResponse {
     match gate.to::<AskForExternalCall>().body(question).send_as().await {
-        Ok(answer) => understood(&answer),
-        Err(ClientError::BrokenOff { url, reason }) => {
-            unanswered(&format!("the gate at {url} did not respond: {reason}; check `toolgate approvals` and the gate"))
-        }
-        Err(error) => unanswered(&error.to_string()),
+        Ok(decision) => parsed(&decision),
+        Err(ClientError::BrokenOff { url, reason }) => no_decision(&format!(
+            "the gate at {url} did not respond: {reason}; check `toolgate approvals` and the gate"
+        )),
+        Err(error) => no_decision(&error.to_string()),
     }
 }
 
 /// INVARIANT: only `allow` lets a call pass.
-fn understood(answer: &Value) -> HookResponse {
-    let reason = answer.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
-    match answer.get("decision").and_then(Value::as_str) {
+fn parsed(decision: &Value) -> HookResponse {
+    let reason = decision.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
+    match decision.get("decision").and_then(Value::as_str) {
         Some("allow") => HookResponse { allow: true, reason },
         Some("deny") => HookResponse { allow: false, reason },
-        _ => unanswered(
+        _ => no_decision(
             "the decision of the gate is neither allow nor deny; use the same version of toolgate as the gate",
         ),
     }
 }
 
-fn unanswered(reason: &str) -> HookResponse {
+fn no_decision(reason: &str) -> HookResponse {
     HookResponse::deny(format!("denied because Toolgate has no decision: {reason}"))
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct Logout {
 
 impl Logout {
     pub(crate) fn run(self) -> Result<Report, Failure> {
-        let nobody = || Failure::Said("no login is saved".to_owned());
-        let path = logins_file().ok_or_else(nobody)?;
+        let no_login = || Failure::Said("no login is saved".to_owned());
+        let path = logins_file().ok_or_else(no_login)?;
         let mut logins = Logins::read(&path)?;
         let names_of =
             |logins: &Logins| logins.profiles().iter().map(|profile| profile.name.clone()).collect::<Vec<_>>();
@@ -41,7 +41,7 @@ impl Logout {
             let current = || logins.current().map(|profile| profile.name.clone());
             match self.profile.or(variable).or_else(current) {
                 Some(name) => vec![name],
-                None if logins.profiles().is_empty() => return Err(nobody()),
+                None if logins.profiles().is_empty() => return Err(no_login()),
                 None => {
                     let known = names(logins.profiles());
                     return Err(Failure::Said(format!("no current login; pass --profile or --all: {known}")));

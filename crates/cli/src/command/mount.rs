@@ -16,7 +16,7 @@ use crate::prompt;
 mod add;
 mod review;
 
-/// Mount MCP servers and decide about their tools
+/// Mount MCP servers, and review their tools
 #[derive(Args)]
 pub(crate) struct Mount {
     #[command(flatten)]
@@ -27,51 +27,50 @@ pub(crate) struct Mount {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Mount a server; its tools can be used after they were reviewed and accepted
+    /// Mount a server; its tools can be used once they are reviewed and accepted
     #[command(
         after_help = "Example:\n  toolgate mount add docs https://docs.example.com/mcp\n  toolgate mount add github https://api.example.com/mcp --auth-type bearer_token < token.txt\n  toolgate mount add search https://search.example.com/mcp --auth-type api_key --header X-Api-Key"
     )]
     Add(Box<Add>),
-    /// List the mounts
+    /// List mounts
     #[command(after_help = "Example:\n  toolgate mount list")]
     List,
-    /// Show one with its tools
+    /// Show a mount with its tools
     #[command(after_help = "Example:\n  toolgate mount show docs")]
     Show {
-        /// Its name
+        /// Name of the mount
         name: String,
     },
-    /// Remove one; its tools can then not be called any more
+    /// Remove a mount; its tools can no longer be called
     #[command(after_help = "Example:\n  toolgate mount remove docs --yes")]
     Remove {
-        /// Its name
+        /// Name of the mount
         name: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Inspect the server again; what has changed is quarantined
+    /// Inspect the server again; changed tools are quarantined
     #[command(after_help = "Example:\n  toolgate mount check docs")]
     Check {
-        /// Its name
+        /// Name of the mount
         name: String,
     },
-    /// Show what waits for a decision, and decide about it
+    /// Show tools that wait for review, and accept or reject them
     ///
-    /// Findings come first, then the difference to what was accepted before. Hidden characters are shown as their code
-    /// points. A decision covers exactly what is shown: if the server changes it meanwhile, nothing is accepted.
+    /// Shows findings, and then the difference from the accepted definition. Hidden characters are shown as code points. A
+    /// decision covers exactly what is shown: if the server changes it in the meantime, nothing is accepted.
     #[command(
         after_help = "Example:\n  toolgate mount review docs\n  toolgate mount review docs --accept search --reject delete_all\n  toolgate mount review docs --accept-all"
     )]
     Review(Decisions),
 }
 
-/// What is decided after the review.
 #[derive(Args)]
 pub(crate) struct Decisions {
-    /// Its name
+    /// Name of the mount
     name: String,
-    /// Accept this tool, by its name at the server, together with the server; may be repeated
+    /// Accept this tool, by its name at the server, and the server; may be repeated
     #[arg(long, value_name = "TOOL")]
     accept: Vec<String>,
     /// Accept the server and everything that is shown
@@ -80,16 +79,15 @@ pub(crate) struct Decisions {
     /// Reject this tool: it stays hidden until its definition changes; may be repeated
     #[arg(long, value_name = "TOOL")]
     reject: Vec<String>,
-    /// Accept in spite of blocking findings; the audit log records which
+    /// Accept despite blocking findings, which are recorded in the audit log
     #[arg(long)]
     override_findings: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
 
 impl Action {
-    /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
@@ -115,7 +113,7 @@ impl Action {
                 Ok(Report::new(mount, text))
             }
             Self::Remove { name, yes } => {
-                prompt::confirm(&format!("this removes the mount {name}; its tools cannot be called then"), yes)?;
+                prompt::confirm(&format!("this removes the mount {name}; its tools can no longer be called"), yes)?;
                 let removed = client.to::<RemoveMount>().named(&name).send().await?;
                 let text = format!("{} was removed.", removed.name);
                 Ok(Report::new(removed, text))

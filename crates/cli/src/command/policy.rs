@@ -127,12 +127,12 @@ impl Action {
             // Needs neither a gate nor a key.
             Self::Init { folder } => init(&folder),
             Self::Check { folder } => {
-                let answer = look_at(connection, &folder).await?;
-                Ok(findings::checked(&folder, &answer))
+                let found = look_at(connection, &folder).await?;
+                Ok(findings::checked(&folder, &found))
             }
             Self::Test { folder } => {
-                let answer = look_at(connection, &folder).await?;
-                Ok(findings::tested(&folder, &answer))
+                let found = look_at(connection, &folder).await?;
+                Ok(findings::tested(&folder, &found))
             }
             Self::Diff { folder } => {
                 let files = folder::read(&folder)?;

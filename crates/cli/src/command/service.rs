@@ -173,8 +173,8 @@ fn about(place: &str, error: ClientError) -> Failure {
     }
 }
 
-fn list(answer: Value) -> Report {
-    let services = at(&answer, "services").as_array().map(Vec::as_slice).unwrap_or_default();
+fn list(reply: Value) -> Report {
+    let services = at(&reply, "services").as_array().map(Vec::as_slice).unwrap_or_default();
     let rows: Vec<Value> = services
         .iter()
         .map(|service| {
@@ -194,12 +194,12 @@ fn list(answer: Value) -> Report {
         ("DESCRIPTION", "description"),
     ];
     let text = table(&rows, &columns);
-    Report::new(answer, text)
+    Report::new(reply, text)
 }
 
-fn described(answer: Value) -> Report {
-    let text: Vec<String> = versions(&answer).iter().map(describe).collect();
-    Report::new(answer, text.join("\n"))
+fn described(reply: Value) -> Report {
+    let text: Vec<String> = versions(&reply).iter().map(describe).collect();
+    Report::new(reply, text.join("\n"))
 }
 
 fn describe(version: &Value) -> String {
@@ -237,8 +237,8 @@ fn describe(version: &Value) -> String {
 }
 
 /// JSON documents separated as in YAML, for `service apply`.
-fn exported(answer: &Value) -> Report {
-    let definitions: Vec<Value> = versions(answer).iter().map(without_times).collect();
+fn exported(reply: &Value) -> Report {
+    let definitions: Vec<Value> = versions(reply).iter().map(without_times).collect();
     let texts: Vec<String> = definitions.iter().map(|definition| format!("{definition:#}\n")).collect();
     Report::new(json!(definitions), clean_lines(&texts.join("---\n")))
 }
@@ -263,8 +263,8 @@ pub(super) fn first_line(description: &Value) -> Value {
     description.as_str().and_then(|text| text.lines().next()).map_or(Value::Null, Value::from)
 }
 
-fn versions(answer: &Value) -> &[Value] {
-    at(answer, "versions").as_array().map(Vec::as_slice).unwrap_or_default()
+fn versions(reply: &Value) -> &[Value] {
+    at(reply, "versions").as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 fn tools(service: &Value) -> impl Iterator<Item = (&String, &Value)> {

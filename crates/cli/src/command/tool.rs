@@ -185,9 +185,9 @@ impl Action {
                 let called = match detach {
                     true => client.to::<InvokeTool>().body(&body).begin().await.map(|begun| match begun {
                         Outcome::Detached(call) => calling::accepted(&call),
-                        Outcome::Completed(call) => answered(&call),
+                        Outcome::Completed(call) => report(&call),
                     }),
-                    false => calling::call(&client, &body).await.map(|call| answered(&call)),
+                    false => calling::call(&client, &body).await.map(|call| report(&call)),
                 };
                 match called {
                     Ok(report) => Ok(report),
@@ -253,11 +253,11 @@ impl Call {
 /// Waits for the result of a detached call.
 pub(super) async fn result_of(client: &Client, id: &str) -> Result<Report, Failure> {
     let followed = calling::follow(client, id).await;
-    Ok(answered(&followed.map_err(|error| explanation::explained(error, None))?))
+    Ok(report(&followed.map_err(|error| explanation::explained(error, None))?))
 }
 
 /// Only the result goes to standard output, so that it can be piped; the rest goes to standard error.
-fn answered(call: &SucceededCall) -> Report {
+fn report(call: &SucceededCall) -> Report {
     let result = match &call.result {
         Value::Null => String::new(),
         Value::String(text) => clean_lines(text),

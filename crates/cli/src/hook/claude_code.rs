@@ -45,10 +45,10 @@ pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     Ok(HookInput::Call { event, call })
 }
 
-pub fn answer(event: &str, allow: bool, reason: &str) -> Value {
+pub fn decision(event: &str, allow: bool, reason: &str) -> Value {
     let decision = if allow { "allow" } else { "deny" };
     if event == PERMISSION {
-        return permission_answer(allow, reason);
+        return permission_decision(allow, reason);
     }
     json!({"hookSpecificOutput": {
         "hookEventName": PRE_TOOL,
@@ -58,7 +58,7 @@ pub fn answer(event: &str, allow: bool, reason: &str) -> Value {
 }
 
 /// The decision on a permission request, which Codex formats in the same way.
-pub fn permission_answer(allow: bool, reason: &str) -> Value {
+pub fn permission_decision(allow: bool, reason: &str) -> Value {
     let decision = if allow { json!({"behavior": "allow"}) } else { json!({"behavior": "deny", "message": reason}) };
     json!({"hookSpecificOutput": {"hookEventName": PERMISSION, "decision": decision}})
 }

@@ -42,12 +42,12 @@ pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     Ok(HookInput::Call { event, call })
 }
 
-pub fn answer(event: &str, allow: bool, reason: &str) -> Value {
+pub fn decision(event: &str, allow: bool, reason: &str) -> Value {
     match event {
-        PERMISSION => claude_code::permission_answer(allow, reason),
+        PERMISSION => claude_code::permission_decision(allow, reason),
         // It accepts a denial or no decision; an explicit approval is a failed hook.
         _ if allow => json!({}),
-        _ => claude_code::answer(PRE_TOOL, allow, reason),
+        _ => claude_code::decision(PRE_TOOL, allow, reason),
     }
 }
 

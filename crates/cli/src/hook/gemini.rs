@@ -40,7 +40,7 @@ pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     Ok(HookInput::Call { event, call })
 }
 
-pub fn answer(allow: bool, reason: &str) -> Value {
+pub fn decision(allow: bool, reason: &str) -> Value {
     json!({"decision": if allow { "allow" } else { "deny" }, "reason": reason})
 }
 

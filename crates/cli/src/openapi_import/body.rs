@@ -118,7 +118,7 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// What stands beside the schema of a media type.
+    /// The members of a media type other than its schema.
     pub(super) fn media_type_extras(&mut self, media_type: &Part<'a>) {
         self.known_members(media_type, &["encoding", "example", "examples", "schema"]);
         for name in ["example", "examples"] {

@@ -132,7 +132,7 @@ impl<'a> Import<'a> {
         self.read_back(name, tool, summary)
     }
 
-    /// Reads the tool as the registry would. An answer that it cannot read costs the answer only.
+    /// Validates the tool by the rules of the registry. An invalid schema of the result removes only that schema.
     fn read_back(
         &mut self,
         name: &ToolName,

@@ -37,7 +37,7 @@ const MEMBERS: [&str; 13] = [
 /// The longest name of a parameter in a request, in bytes.
 const NAME_LIMIT: usize = 128;
 
-/// A parameter that was read as far as all of them are the same.
+/// The common part of a parameter.
 struct Given<'a> {
     part: Part<'a>,
     name: &'a str,
@@ -292,7 +292,7 @@ impl<'a> Import<'a> {
         self.add_input(inputs, Input { name, wire_name, goes, divider, schema, required, pointer });
     }
 
-    /// A parameter that stays out. Without one that is required nobody can call the operation.
+    /// Omits a parameter. Without a required parameter, the operation cannot be called.
     fn leave_out(&mut self, given: &Given<'a>, reason: &str) -> Result<(), String> {
         self.findings.add(Kind::Parameter, &given.part.pointer, reason);
         if given.required { Err(format!("it needs `{}`, and {reason}", given.name)) } else { Ok(()) }

@@ -8,12 +8,10 @@ use super::finding::Kind;
 /// Longer chains of references are assumed to be circular.
 const HOP_LIMIT: usize = 16;
 
-/// A part of the document and where it stands.
+/// A part of the document, and its pointer.
 #[derive(Debug, Clone)]
 pub(super) struct Part<'a> {
-    /// What stands there.
     pub(super) value: &'a Value,
-    /// Its JSON pointer.
     pub(super) pointer: String,
 }
 
@@ -48,8 +46,7 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Import<'a> {
-    /// Follows the references of a schema. From 3.1 on keywords beside a reference count, so one that does not stand alone
-    /// is left as it is.
+    /// Resolves the references of a schema. In 3.1, keywords beside a reference apply, so such a reference is kept.
     pub(super) fn resolve_schema(&mut self, part: Part<'a>) -> Result<Part<'a>, String> {
         if self.is_older {
             return self.resolve(part);

@@ -48,7 +48,7 @@ pub(super) type References = BTreeSet<String>;
 const READ_ONLY: &str = "readOnly";
 /// How far a mark is looked for behind references.
 const MARK_DEPTH: usize = 8;
-/// What says something about a schema without changing which values fit.
+/// Keywords that do not affect validation.
 const REMARKS: [&str; 7] = ["default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"];
 /// What a value must fit besides the type, so that `null` in the type would not be enough.
 const COMBINING: [&str; 8] = ["$ref", "allOf", "anyOf", "const", "else", "if", "not", "oneOf"];
@@ -130,7 +130,7 @@ impl<'a> Import<'a> {
         self.definitions.converted.entry(key).or_default()
     }
 
-    /// The reference to a definition. One that leads nowhere leaves the value open, and is told.
+    /// The reference to a definition. An invalid one accepts any value, and is reported.
     fn reference(&mut self, reference: &Value, pointer: &str, references: &mut References) -> Option<String> {
         let target = reference.as_str().ok_or_else(|| "its $ref is not a string".to_owned());
         match target.and_then(|reference| self.target(reference)) {
@@ -250,7 +250,7 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// A member that only answers have is not required of callers, and the other way round.
+    /// A read-only member is not required in requests, nor a write-only member in responses.
     pub(super) fn drop_one_way(&mut self, part: &Part<'a>, direction: Direction, converted: &mut Map<String, Value>) {
         let mark = if direction == Direction::Request { READ_ONLY } else { "writeOnly" };
         let Some(Value::Array(required)) = converted.get_mut("required") else { return };
@@ -279,7 +279,7 @@ impl<'a> Import<'a> {
         self.schema(part, direction, references)
     }
 
-    /// Whether a member stays out of requests; tells of it.
+    /// Whether a member is omitted from requests, which is reported.
     pub(super) fn is_read_only(&mut self, property: &Part<'a>, direction: Direction) -> bool {
         let is_read_only = direction == Direction::Request && self.is_marked(property.value, READ_ONLY, 0);
         if is_read_only {

@@ -48,7 +48,7 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Whether the credential stands in this place of a request.
+    /// Whether the credential is sent in this part of a request.
     pub(super) fn is_credential_place(&self, place: &str, name: &str) -> bool {
         let place = (place.to_owned(), name.to_ascii_lowercase());
         place == ("header".to_owned(), "authorization".to_owned()) || self.schemes.places.contains(&place)

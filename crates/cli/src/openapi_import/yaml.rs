@@ -66,7 +66,7 @@ fn member(text: &mut String, level: usize, name: &str, value: &Value, remark: &s
         Value::Array(elements) if elements.iter().any(|element| element.is_object() || element.is_array()) => {
             text.push_str(&format!("{indent}{}:{remark}\n", key(name)));
             for element in elements {
-                // JSON is YAML: what stands in lists stays on one line.
+                // JSON is YAML: lists stay on one line.
                 text.push_str(&format!("{indent}  - {}\n", shown(&element.to_string())));
             }
         }

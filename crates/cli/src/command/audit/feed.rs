@@ -162,16 +162,16 @@ impl<'a> Feed<'a> {
     async fn ask(&mut self, query: &EventQuery) -> Result<EventPage, Halt> {
         let mut retry = None;
         loop {
-            let answer = tokio::select! {
-                answer = self.client.to::<ListEvents>().query(query).send() => answer,
+            let response = tokio::select! {
+                response = self.client.to::<ListEvents>().query(query).send() => response,
                 () = stopped(&mut self.stop) => return Err(Halt::Ended),
             };
-            let error = match answer {
-                Ok(answer) => {
+            let error = match response {
+                Ok(page) => {
                     if retry.is_some() {
                         say("toolgate: connected again");
                     }
-                    return Ok(answer);
+                    return Ok(page);
                 }
                 Err(error) => error,
             };

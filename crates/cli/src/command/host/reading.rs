@@ -42,7 +42,7 @@ pub(super) fn step(mut line: Value) -> Option<Step> {
 pub(super) fn ended(mut body: Value) -> Ended {
     if body.get("status").and_then(Value::as_str) == Some("success") {
         let result = body.get_mut("result").map(Value::take).unwrap_or_default();
-        return answered(result, metadata(&body, &["invocation_id", "duration_ms", "truncated"]));
+        return succeeded(result, metadata(&body, &["invocation_id", "duration_ms", "truncated"]));
     }
     let text = |path: &str| body.pointer(path).and_then(Value::as_str);
     let message =
@@ -65,7 +65,7 @@ pub(super) fn broken(message: String) -> Ended {
 }
 
 /// Workspace tools return text in `output` and metadata beside it; other tools return any JSON.
-fn answered(result: Value, mut metadata: Map<String, Value>) -> Ended {
+fn succeeded(result: Value, mut metadata: Map<String, Value>) -> Ended {
     let (output, status) = match result {
         Value::String(text) => (text, ResultStatus::Success),
         Value::Null => (String::new(), ResultStatus::Success),

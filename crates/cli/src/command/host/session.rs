@@ -41,9 +41,9 @@ pub(super) struct Session<E, W> {
     reports: mpsc::Receiver<Report>,
     reporter: mpsc::Sender<Report>,
     /// Number of decisions sent.
-    answers: u64,
+    decisions: u64,
     /// Number of decisions in flight.
-    answering: usize,
+    deciding: usize,
     changing_mode: bool,
     /// Why the session ends; the reason of pending calls.
     closing: Option<&'static str>,
@@ -66,8 +66,8 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
             calls: OpenCalls::default(),
             reports,
             reporter,
-            answers: 0,
-            answering: 0,
+            decisions: 0,
+            deciding: 0,
             changing_mode: false,
             closing: None,
         }
@@ -83,7 +83,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
                 self.close(HOST_CLOSED);
             }
             let listening = self.closing.is_none();
-            if !listening && self.calls.is_empty() && self.answering == 0 && !self.changing_mode {
+            if !listening && self.calls.is_empty() && self.deciding == 0 && !self.changing_mode {
                 return !self.event_writer.is_closed();
             }
             tokio::select! {
@@ -113,9 +113,9 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         match command {
             Incoming::ToolCall(call) => self.open_call(call).await,
             Incoming::ToolApprove(ToolApprove { call, scope, answer }) => {
-                self.answer(&call, true, scope, None, answer).await;
+                self.decide(&call, true, scope, None, answer).await;
             }
-            Incoming::ToolDeny(ToolDeny { call, reason }) => self.answer(&call, false, Scope::Once, reason, None).await,
+            Incoming::ToolDeny(ToolDeny { call, reason }) => self.decide(&call, false, Scope::Once, reason, None).await,
             Incoming::ApprovalResume(resume) => self.resume(resume).await,
             Incoming::SetMode(mode) => self.change_mode(mode).await,
             Incoming::Ping => self.event_writer.send(&Outgoing::Pong).await,
@@ -151,7 +151,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         self.calls.insert(label, call);
     }
 
-    async fn answer(
+    async fn decide(
         &mut self,
         label: &CallLabel,
         approved: bool,
@@ -161,14 +161,14 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
     ) {
         // A denial without a reason still names its source.
         let reason = reason.or_else(|| (!approved).then(|| DENIED_BY_HOST.to_owned()));
-        if let Err(error) = self.send_answer(label, approved, scope, reason, answer) {
+        if let Err(error) = self.send_decision(label, approved, scope, reason, answer) {
             self.fail(error).await;
         }
     }
 
     async fn resume(&mut self, resume: ApprovalResume) {
         match self.calls.of_token(&resume.token) {
-            Some(label) => self.answer(&label, resume.approved, Scope::Once, None, resume.answer).await,
+            Some(label) => self.decide(&label, resume.approved, Scope::Once, None, resume.answer).await,
             None => {
                 let message = "no pending call has this token; use the `resume_token` of its approval_required";
                 self.fail(ErrorEvent::new(ErrorCode::UnknownToken, message)).await;
@@ -200,10 +200,10 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
 
     fn deny_finally(&mut self, label: &CallLabel, reason: &str) {
         // INVARIANT: only pending calls get here.
-        let _ = self.send_answer(label, false, Scope::Once, Some(reason.to_owned()), None);
+        let _ = self.send_decision(label, false, Scope::Once, Some(reason.to_owned()), None);
     }
 
-    fn send_answer(
+    fn send_decision(
         &mut self,
         label: &CallLabel,
         approved: bool,
@@ -214,9 +214,9 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         let (call, approval) = self.calls.waiting(label)?;
         call.stage = Stage::Answering { approval: approval.clone() };
         let serial = call.serial;
-        self.answers += 1;
-        self.answering += 1;
-        let key = format!("{}-{}", self.terms.nonce, self.answers);
+        self.decisions += 1;
+        self.deciding += 1;
+        let key = format!("{}-{}", self.terms.nonce, self.decisions);
         let verdict = Verdict { approved, scope, reason, answer, key };
         let final_word = self.closing.is_some();
         let (engine, reporter, label) = (Arc::clone(&self.engine), self.reporter.clone(), label.clone());

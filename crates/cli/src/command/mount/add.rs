@@ -27,45 +27,45 @@ const VAULT: &str = "mounts";
 /// A server to be mounted.
 #[derive(Args)]
 pub(crate) struct Add {
-    /// The name of the mount: the service that its tools belong to
+    /// Name of the mount, which is the service of its tools
     name: String,
-    /// The endpoint; without one, the process that the operator has configured under the name
+    /// Endpoint [default: the process that the operator has configured under this name]
     #[arg(value_name = "URL")]
     endpoint: Option<String>,
-    /// Believe hints of the server that a tool is harmless
+    /// Trust hints of the server that a tool is harmless
     #[arg(long)]
     trusted: bool,
-    /// What happens to characters that a reader cannot see: show, strip or keep
+    /// How to treat hidden characters
     #[arg(long, value_name = "RULE", value_parser = ["show", "strip", "keep"])]
     hidden_characters: Option<String>,
-    /// How it authenticates; the secret is asked for, or read from standard input. Without this, nothing is sent
+    /// Type of authentication; prompts for the secret, or reads it from standard input [default: none]
     #[arg(long, value_name = "TYPE", value_parser = auth_types())]
     auth_type: Option<String>,
-    /// The header that the secret is put into
+    /// Header for the secret
     #[arg(long, value_name = "NAME", requires = "auth_type", conflicts_with = "query")]
     header: Option<String>,
-    /// What stands before the secret in the header
+    /// Text before the secret in the header
     #[arg(long, value_name = "TEXT", requires = "header")]
     prefix: Option<String>,
-    /// The query parameter that the secret is put into
+    /// Query parameter for the secret
     #[arg(long, value_name = "NAME", requires = "auth_type")]
     query: Option<String>,
-    /// A file with metadata of the credential as a JSON object, for example a token endpoint
+    /// File with metadata of the credential as a JSON object, such as a token endpoint
     #[arg(long, value_name = "FILE", requires = "auth_type")]
     metadata: Option<PathBuf>,
     /// Read the secrets from standard input, as a JSON object of fields
     #[arg(long, requires = "auth_type")]
     material_stdin: bool,
-    /// A credential of this service that exists
+    /// Existing credential of this service
     #[arg(long, value_name = "ID", conflicts_with_all = ["auth_type", "vault"])]
     credential: Option<String>,
-    /// The vault of the credential; one called `mounts` where none is named
+    /// Vault of the credential [default: a vault named `mounts`]
     #[arg(long, value_name = "ID")]
     vault: Option<String>,
     /// Accept the server and all its tools as they are shown
     #[arg(long)]
     accept_all: bool,
-    /// Accept in spite of blocking findings; the audit log records which
+    /// Accept despite blocking findings, which are recorded in the audit log
     #[arg(long, requires = "accept_all")]
     override_findings: bool,
 }
@@ -128,7 +128,7 @@ impl Add {
 
     async fn create_credential(&self, client: &Client, auth_type: &str) -> Result<CredentialId, Failure> {
         let auth_type = AuthType::parse(auth_type)
-            .ok_or_else(|| Failure::Usage(format!("there is no auth type `{}`", output::clean(auth_type))))?;
+            .ok_or_else(|| Failure::Usage(format!("unknown auth type `{}`", output::clean(auth_type))))?;
         let mut metadata = match &self.metadata {
             Some(file) => read_object(file)?,
             None => Map::new(),

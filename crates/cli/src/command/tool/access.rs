@@ -130,6 +130,8 @@ fn serves(credential: &Credential, tool: &Tool) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use toolgate_model::principal::{Principal, PrincipalKind};
+    use toolgate_model::time::Timestamp;
 
     use super::*;
     use crate::command::values::typed;
@@ -147,12 +149,15 @@ mod tests {
     }
 
     fn principal(permissions: &[&str], scopes: &[&str], allowlist: Option<&[&str]>) -> Agent {
-        let principal = json!({
-            "id": "clerk", "tenant_id": "default", "kind": "agent", "name": null, "scopes": scopes,
-            "permissions": permissions, "rate_limits": {}, "labels": [], "detach_calls": false,
-            "tool_allowlist": allowlist, "revision": 1, "created_at": "2026-03-08T10:00:00.000+00:00",
-        });
-        serde_json::from_value(principal).unwrap()
+        let principal = Principal::new(
+            typed("tenant_id", "default").unwrap(),
+            typed("id", "clerk").unwrap(),
+            PrincipalKind::Agent,
+            typed("permissions", permissions).unwrap(),
+            Timestamp::EPOCH,
+        );
+        let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        Agent { scopes, tool_allowlist: typed("tool_allowlist", allowlist).unwrap(), ..principal.into() }
     }
 
     fn granted(service: &str) -> GrantedTool {

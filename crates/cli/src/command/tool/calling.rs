@@ -3,7 +3,7 @@
 use toolgate_api::detached::{DetachedCall, DetachedStatus, FetchResult};
 use toolgate_api::tools::{AskedApproval, CallRequest, CallStep, InvokeTool, SucceededCall};
 
-use crate::client::{Client, ClientError, answered};
+use crate::client::{Client, ClientError, call_outcome};
 use crate::output::{self, Report, clean, plain};
 
 /// Makes a call and waits for its result, however long an approver takes.
@@ -12,7 +12,7 @@ pub(super) async fn call(client: &Client, body: &CallRequest) -> Result<Succeede
     while let Some(step) = steps.next().await? {
         match step {
             CallStep::Asked { approval } => output::say(&asked(&approval)),
-            CallStep::Answered { status, body } => return answered(status, *body),
+            CallStep::Answered { status, body } => return call_outcome(status, *body),
             _ => {}
         }
     }
@@ -33,7 +33,7 @@ pub(super) async fn follow(client: &Client, id: &str) -> Result<SucceededCall, C
                         shown = state;
                     }
                 }
-                CallStep::Answered { status, body } => return answered(status, *body),
+                CallStep::Answered { status, body } => return call_outcome(status, *body),
                 // The gate is stopping; another process continues the call.
                 CallStep::Interrupted => break,
                 _ => {}

@@ -32,7 +32,7 @@ pub(super) fn described(event: &StoredEvent) -> String {
             vec![used.standing_approval_id.to_string(), format!("used {} times", used.used)]
         }
         other => match other.approval_decided() {
-            Some(decided) => answer(decided),
+            Some(decided) => decision_of(decided),
             None => vec![plain(event.data())],
         },
     };
@@ -77,7 +77,7 @@ fn refusal(denied: &ToolDenied) -> Vec<String> {
     vec![format!("at {}", clean(&denied.stage)), clean(&denied.error_code), clean(&denied.reason)]
 }
 
-fn answer(decided: &ApprovalDecided) -> Vec<String> {
+fn decision_of(decided: &ApprovalDecided) -> Vec<String> {
     let mut words = vec![decided.approval_id.to_string()];
     words.extend(decided.principal.as_ref().map(|principal| format!("by {principal}")));
     words.extend(decided.channel.map(|channel| format!("via {}", channel.as_str())));

@@ -161,7 +161,7 @@ impl<'a> Import<'a> {
         Value::Object(converted)
     }
 
-    /// Takes the members of all alternatives. Which of them go together is told, and which must be there is kept.
+    /// Merges the members of all alternatives. Their grouping is reported, and required members are kept.
     fn choose_members(
         &mut self,
         list: &Part<'a>,

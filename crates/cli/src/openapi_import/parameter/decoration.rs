@@ -11,8 +11,7 @@ use crate::openapi_import::inputs::Inputs;
 use crate::openapi_import::schema::Direction;
 
 impl<'a> Import<'a> {
-    /// The schema of a value that stands alone, and what divides its items if it is a list. Objects and values of a media
-    /// type become a text.
+    /// The schema of a single value, and the separator of a list. Objects and values of a media type become text.
     pub(super) fn value_schema(
         &mut self,
         given: &Given<'a>,

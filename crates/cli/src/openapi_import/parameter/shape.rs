@@ -29,7 +29,7 @@ impl<'a> Import<'a> {
 
     fn collect_shape(&mut self, part: &Part<'a>, depth: usize, shape: &mut Shape<'a>) {
         let reference = part.text("$ref").map(|reference| self.target(reference));
-        // What leads nowhere is told where the schema is converted.
+        // Invalid references are reported when the schema is converted.
         let Some(part) = reference.unwrap_or_else(|| Ok(part.clone())).ok().filter(|_| depth < DEPTH_LIMIT) else {
             return;
         };

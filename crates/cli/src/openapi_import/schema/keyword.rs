@@ -4,7 +4,7 @@ use serde_json::Value;
 
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-/// What stands under a keyword.
+/// The type of the value of a keyword.
 pub(super) enum Holds {
     /// Anything at all.
     Anything,
@@ -34,7 +34,7 @@ pub(super) enum Holds {
     Types,
 }
 
-/// What stands under this keyword; `None` where nothing would enforce it. Definitions are collected from references.
+/// `None` if the keyword would not be enforced. Definitions are collected from references.
 pub(super) fn holds(keyword: &str) -> Option<Holds> {
     Some(match keyword {
         "const" | "default" => Holds::Anything,
@@ -67,7 +67,7 @@ pub(super) fn holds(keyword: &str) -> Option<Holds> {
 }
 
 impl Holds {
-    /// The value, if it is one that may stand there.
+    /// The value, if it is valid.
     pub(super) fn checked(&self, value: &Value) -> Option<Value> {
         let fits = match self {
             Self::Anything => true,

@@ -27,7 +27,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
             },
             Report::Ended { label, serial, ended } => self.ended(label, serial, ended).await,
             Report::Decided { label, serial, final_word, outcome } => {
-                self.answering = self.answering.saturating_sub(1);
+                self.deciding = self.deciding.saturating_sub(1);
                 self.decided(label, serial, final_word, outcome).await;
             }
             Report::Mode(outcome) => self.mode_changed(outcome).await,
