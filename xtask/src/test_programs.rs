@@ -34,10 +34,12 @@ pub fn run(counts: &mut TestCounts, prepare: &(dyn Fn(&mut Command) + Sync)) -> 
     commands.iter_mut().for_each(prepare);
 
     let (queue, total, incomplete) = (Mutex::new(commands), Mutex::new(TestCounts::default()), Mutex::new(Vec::new()));
+    // A function, because a guard in the condition of the loop would be held while the program runs.
+    let next = || locked(&queue).pop_front();
     std::thread::scope(|scope| {
         for _ in 0..LANES {
             scope.spawn(|| {
-                while let Some(mut command) = locked(&queue).pop_front() {
+                while let Some(mut command) = next() {
                     if let Err(error) = run_program(&mut command, &total) {
                         locked(&incomplete).push(error);
                     }

@@ -1,7 +1,7 @@
 //! Mounted servers as agents see them: tools with their results as they are, and resources.
 
 use serde_json::{Value, json};
-use toolgate_testkit::mcp_server::{McpServer, tools};
+use toolgate_testkit::mcp_server::McpServer;
 
 use crate::world::{Actor, World, id, on_both_engines, text};
 
