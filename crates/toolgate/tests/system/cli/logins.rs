@@ -54,7 +54,7 @@ fn a_login_of_an_agent_stands_beside_that_of_the_administrator() {
 
     assert_eq!(says(&["profile", "use", "billing"], "").code, 0);
     assert_eq!(who(&[])["id"], "billing");
-    assert!(says(&["logout"], "").stdout.contains("Logged out: billing"));
+    assert!(says(&["logout"], "").stdout.contains("Deleted: billing"));
     let nobody = says(&["whoami"], "");
     assert!(nobody.code == 1 && nobody.stderr.contains("toolgate profile use NAME`: admin"), "{}", nobody.all());
     assert_eq!(says(&["logout", "--all"], "").code, 0);
