@@ -148,6 +148,7 @@ pub(crate) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Value {
 
 fn error_response(error: ErrorResponse) -> Value {
     let (status, shared) = match error.status {
+        ErrorStatus::BadGateway => ("502", "BadGateway"),
         ErrorStatus::Conflict => ("409", "Conflict"),
         ErrorStatus::Gone => ("410", "Gone"),
         ErrorStatus::NotFound => ("404", "NotFound"),

@@ -63,6 +63,7 @@ pub struct ErrorResponse {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorStatus {
+    BadGateway,
     Conflict,
     Gone,
     NotFound,

@@ -22,6 +22,7 @@ endpoints! {
     CreateMount = POST "/api/v1/mounts" as "create_mount" {
         body: MountRequest = {"name": "files", "url": "https://files.example.com/mcp"},
         reply: CREATED Mount = "The mount.",
+        errors: [BadGateway = "The server could not be inspected; the message says why."],
     }
 
     /// List mounts
@@ -54,6 +55,7 @@ endpoints! {
     CheckMount = POST "/api/v1/mounts/{mount}/check" as "check_mount" {
         path: ServiceName,
         reply: OK CheckedMount = "What has changed.",
+        errors: [BadGateway = "The server could not be inspected; the message says why."],
     }
 
     /// Show what waits for a decision

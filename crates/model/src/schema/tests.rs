@@ -137,7 +137,7 @@ fn what_would_be_ignored_is_refused() {
     let cases = [
         (json!({"$id": "https://example.com/a"}), "`$id` is not supported"),
         (json!({"$dynamicAnchor": "a"}), "`$dynamicAnchor` is not supported"),
-        (json!({"$defs": {"b": {"$anchor": "a"}}, "$ref": "#a"}), "`$ref` must stay inside the schema"),
+        (json!({"$defs": {"b": {"$anchor": "a"}}, "$ref": "#a"}), "`$ref` must refer to a part of the schema"),
         (json!({"$dynamicRef": "#a"}), "`$dynamicRef` is not supported"),
         (json!({"$schema": "http://json-schema.org/draft-07/schema#"}), "`$schema` must be"),
         (

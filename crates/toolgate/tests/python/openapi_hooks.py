@@ -17,6 +17,7 @@ import schemathesis
 URL = os.environ["TOOLGATE_URL"]
 KEY = os.environ["ADMIN_KEY"]
 UPSTREAM = os.environ["UPSTREAM_URL"]
+MCP_SERVER = os.environ["MCP_URL"]
 NUMBERS = count(1)
 SUCCEEDED = set()
 
@@ -45,6 +46,18 @@ def service(name=None):
 
 def agent():
     return ask("POST", "/agents", {"id": fresh_name()})["id"]
+
+
+def mount():
+    """A mounted MCP server whose tools wait for a decision."""
+    return ask("POST", "/mounts", {"name": fresh_name(), "url": MCP_SERVER, "vault_id": vault()})["name"]
+
+
+def decision(name):
+    """What waits for a decision, with the hashes that are shown."""
+    review = ask("GET", f"/mounts/{name}/review")
+    tools = {tool["upstream"]: tool["hash"] for tool in review["tools"]}
+    return {"server": review["server"]["hash"], "tools": tools}
 
 
 def vault():
@@ -130,6 +143,7 @@ MAKERS = {
     "invocation_id": invocation,
     "run_id": run,
     "version": lambda: str(policies(fresh_name())),
+    "mount": mount,
     "key_id": lambda: ask("POST", f"/agents/{agent()}/keys")["id"],
     "service": service,
     "session": fresh_name,
@@ -199,6 +213,13 @@ def fit(case, route, path):
         body["target_agent_id"] = "refunds"
     if route.startswith("/api/v1/services") and body:
         body["service"] = path.get("service") or fresh_name()
+    if route == "/api/v1/mounts" and body:
+        body.update(name=fresh_name(), url=MCP_SERVER, vault_id=vault())
+        body.pop("credential_id", None)
+    if route.endswith("/{mount}/accept"):
+        body.update(decision(path["mount"]))
+    if route.endswith("/{mount}/reject"):
+        body["tools"] = decision(path["mount"])["tools"]
     if route == "/api/v1/policies/promote":
         body["policy_id"] = shadowed_rule()
     if route == "/api/v1/approvals/ask":

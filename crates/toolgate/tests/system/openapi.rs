@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use toolgate_testkit::mcp_server::McpServer;
 use toolgate_testkit::upstream::{Reply, Upstream};
 
 use crate::openintent_sdk::python;
@@ -20,6 +21,7 @@ fn every_answer_is_as_the_document_says(world: &World) {
         "/broken" => Reply::json(500, json!({"error": "out of order"})),
         _ => Reply::json(200, json!({"id": "ch_1"})),
     });
+    let mcp_server = McpServer::start(true, false);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/openapi_check.py");
     let output = Command::new(python())
         // Nothing of this machine: no proxies, no other packages.
@@ -27,6 +29,7 @@ fn every_answer_is_as_the_document_says(world: &World) {
         .env("TOOLGATE_URL", world.gate.url())
         .env("ADMIN_KEY", world.gate.token())
         .env("UPSTREAM_URL", upstream.url())
+        .env("MCP_URL", mcp_server.url())
         .arg("-B")
         .arg(script)
         .output()
