@@ -86,7 +86,7 @@ mod tests {
     fn blanks_tabs_and_unended_lines_are_found_where_they_are() {
         let found = messages("README.md", "one \n\ttwo\nthree");
         assert_eq!(found.len(), 3);
-        assert!(found[0].starts_with("README.md:1: blanks"), "{found:?}");
+        assert!(found[0].starts_with("README.md:1: trailing whitespace"), "{found:?}");
         assert!(found[1].starts_with("README.md:2: a tab"), "{found:?}");
         assert!(found[2].starts_with("README.md:3: the last line"), "{found:?}");
         assert_eq!(messages("LICENSE", "\tfree").len(), 0);

@@ -73,7 +73,7 @@ mod tests {
     fn links_that_lead_nowhere_are_found() {
         assert_eq!(
             broken("README.md", "[a](docs/cli.md) [b](docs/lost.md)\n"),
-            ["the link to `docs/lost.md` leads nowhere"]
+            ["the link to `docs/lost.md` is broken"]
         );
         assert_eq!(broken("README.md", "[a](../other/README.md)\n").len(), 1);
         assert_eq!(broken("README.md", "[a](/docs/cli.md)\n").len(), 1);

@@ -27,7 +27,7 @@ const OUTCOME: &[(&str, ColumnType)] = &[
     ("duration_ms", ColumnType::Integer),
 ];
 
-/// The row of [`OUTCOME`].
+/// The row of `OUTCOME`.
 pub fn outcome(invocation: &Invocation) -> Vec<Value<'_>> {
     let error = invocation.error.as_ref();
     vec![
