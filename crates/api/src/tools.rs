@@ -258,6 +258,7 @@ impl Tool {
 enum DefinedSource {
     Connector,
     HostExtension,
+    Mcp,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

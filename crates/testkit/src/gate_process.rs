@@ -287,8 +287,13 @@ pub fn request(address: SocketAddr, key: &str, method: &str, path: &str, body: O
 
 /// Sends a signal to one process. The standard library can only kill.
 pub fn signal(name: &str, process: u32) {
+    assert!(try_signal(name, process), "signal {name} could not be sent to process {process}");
+}
+
+/// The same for a process that may have ended; returns whether it was there.
+pub fn try_signal(name: &str, process: u32) -> bool {
     let status = Command::new("sh").args(["-c", "kill -s \"$1\" \"$2\"", "kill", name, &process.to_string()]).status();
-    assert!(status.is_ok_and(|status| status.success()), "signal {name} could not be sent to process {process}");
+    status.is_ok_and(|status| status.success())
 }
 
 /// Reads both streams of the process as it writes, so that it never waits for a reader.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use toolgate_gate::distribution::Counted;
-use toolgate_gate::refusal::Refusal;
+use toolgate_gate::refusal::{Code, Refusal};
 
 use crate::batch_sizes::{BatchSizes, batch_sizes};
 use crate::sql::unavailable;
@@ -85,7 +85,7 @@ where
             }
         }
         // One of them may be the cause: each gets its own transaction.
-        Err(refusal) if !alone && refusal.code() == toolgate_gate::refusal::Code::Internal => {
+        Err(refusal) if !alone && matches!(refusal.code(), Code::Internal | Code::VersionConflict) => {
             for one in waiting {
                 let reply =
                     run(vec![one.command]).await.and_then(|replies| replies.into_iter().next().ok_or_else(unavailable));
@@ -103,6 +103,24 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_command_that_conflicts_does_not_fail_the_others_of_its_batch() {
+        let run = |commands: Vec<u32>| async move {
+            match commands.contains(&13) {
+                true => Err(Refusal::new(Code::VersionConflict, "taken")),
+                false => Ok(commands),
+            }
+        };
+        let (replies, received): (Vec<_>, Vec<_>) = (0..3).map(|_| oneshot::channel()).unzip();
+        let waiting = [1, 13, 2].into_iter().zip(replies).map(|(command, reply)| Waiting { command, reply });
+        send(&run, waiting.collect()).await;
+        let mut outcomes = Vec::new();
+        for one in received {
+            outcomes.push(one.await.unwrap().map_err(|refusal| refusal.code()));
+        }
+        assert_eq!(outcomes, [Ok(1), Err(Code::VersionConflict), Ok(2)]);
+    }
 
     #[tokio::test]
     async fn a_batch_that_panics_fails_and_the_next_one_is_sent() {
