@@ -2,6 +2,7 @@
 //! neighbours are shown. See [`HiddenCharacters`] for what happens to them.
 
 use crate::service::HiddenCharacters;
+use crate::visible::is_invisible;
 
 /// The text after the rule was applied; `None` where nothing changes.
 pub fn revealed(text: &str, rule: HiddenCharacters) -> Option<String> {
@@ -42,26 +43,15 @@ fn is_joined(letter: char) -> bool {
     !letter.is_ascii() && !is_hidden(letter)
 }
 
-/// Tags, bidirectional controls, characters without width, fillers, supplementary variation selectors and controls.
+/// Control and invisible characters, except those that results use honestly: the Braille blank, variation selectors of
+/// emoji, private use characters of icon fonts, and the replacement characters.
 fn is_hidden(letter: char) -> bool {
     match letter {
         '\t' | '\n' | '\r' => false,
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{61c}'
-        | '\u{115f}'..='\u{1160}'
-        | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}' => true,
-        other => other.is_control(),
+        '\u{2800}' | '\u{e000}'..='\u{f8ff}' | '\u{fe00}'..='\u{fe0f}' | '\u{fffc}'..='\u{fffd}' | '\u{f0000}'.. => {
+            false
+        }
+        other => other.is_control() || is_invisible(other),
     }
 }
 

@@ -66,7 +66,7 @@ fn is_visible(letter: char) -> bool {
 }
 
 /// Without a shape of its own: fillers, joiners, variation selectors, direction marks, tags, private and no characters.
-fn is_invisible(letter: char) -> bool {
+pub(crate) fn is_invisible(letter: char) -> bool {
     matches!(
         letter,
         '\u{ad}'
