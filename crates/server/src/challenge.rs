@@ -24,7 +24,7 @@ pub(crate) fn add(headers: &mut HeaderMap, refusal: &Refusal, Request { presente
             // INVARIANT: configured scopes have no quotation marks.
             parameters.push(format!("scope=\"{}\"", scopes(refusal)));
         }
-        Code::TokenInvalid | Code::TokenExpired | Code::KeyExpired | Code::KeyRevoked => {
+        Code::TokenInvalid | Code::TokenExpired => {
             parameters.push("error=\"invalid_token\"".to_owned());
         }
         _ if code.kind() != Kind::Unauthenticated => return,

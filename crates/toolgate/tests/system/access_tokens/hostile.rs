@@ -69,6 +69,24 @@ fn invented_tokens_close_an_address_but_not_a_token_that_was_accepted() {
 }
 
 #[test]
+fn all_tokens_of_a_subject_share_one_limit() {
+    let limited = [("TOOLGATE_RATE_LIMIT_REQUESTS", "10"), ("TOOLGATE_RATE_LIMIT_PER_SECONDS", "3600")];
+    let setup = limited.iter().fold(setup(), |setup, (name, value)| setup.environment(name, value));
+    let gate = Trusting::of(setup, None, "");
+    gate.world.admin().post("/api/v1/agents", &json!({"id": "billing"})).created();
+    gate.register("billing", "workload-1");
+    let claims = gate.claims("workload-1");
+    let statuses = |number: usize, requests: usize| -> Vec<u16> {
+        let mut claims = claims.clone();
+        claims["jti"] = json!(number);
+        let bearer = gate.world.actor("billing", &gate.signer.token(&claims));
+        (0..requests).map(|_| bearer.get("/api/v1/whoami").status()).collect()
+    };
+    assert_eq!(statuses(1, 6), [200; 6]);
+    assert_eq!(statuses(2, 5), [200, 200, 200, 200, 429]);
+}
+
+#[test]
 fn an_issuer_that_cannot_be_reached_lets_nobody_in_and_stops_nobody_with_a_key() {
     let signer = TokenSigner::es256("first");
     let issuer = TokenIssuer::start(&[&signer]);

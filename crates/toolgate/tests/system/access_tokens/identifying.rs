@@ -68,8 +68,7 @@ fn only_subjects_of_trusted_issuers_are_registered_and_only_in_their_tenant() {
         (json!({"issuer": issuer}), "INVALID_FIELD"),
         (json!({"issuer": issuer, "subject": "a", "audience": "b"}), "UNKNOWN_FIELD"),
     ] {
-        let error = admin.post(keys, &json!({"token_subject": subject})).refused(400, code);
-        assert!(error["path"].as_str().unwrap().starts_with("token_subject"), "{error}");
+        admin.post(keys, &json!({"token_subject": subject})).refused(400, code);
     }
     let both = json!({
         "token_subject": {"issuer": issuer, "subject": "a"},
