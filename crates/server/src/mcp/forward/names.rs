@@ -19,6 +19,9 @@ const PAGES: usize = 8;
 /// Among how many mounts a resource is looked for by its own URI.
 const MOUNTS: usize = 8;
 
+/// Whether an element of a list is the one that is looked for, by its name.
+type Matches<'a> = &'a (dyn Fn(&str) -> bool + Sync);
+
 /// What a name leads to.
 pub(super) struct Found {
     /// The tool of the mount that the request is a call of.
@@ -89,7 +92,7 @@ async fn only_with(context: &Context, uri: &str, tools: &[Arc<Tool>]) -> Result<
     }
     let is_it = |name: &str| name == uri;
     let fits = |template: &str| template == uri || uri_template::fits(template, uri);
-    let ways: [(&List, &(dyn Fn(&str) -> bool + Sync)); 2] = [(&RESOURCES, &is_it), (&TEMPLATES, &fits)];
+    let ways: [(&List, Matches<'_>); 2] = [(&RESOURCES, &is_it), (&TEMPLATES, &fits)];
     for (list, has_it) in ways {
         let mut with: Vec<ServiceName> = Vec::new();
         for tool in tools {
