@@ -51,4 +51,5 @@ pub mod token_subject;
 pub mod tool_alias;
 pub mod tool_listing;
 pub mod trace_context;
+pub mod uri_template;
 pub mod visible;
