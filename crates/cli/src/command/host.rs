@@ -200,7 +200,7 @@ fn session_name(text: &str) -> Result<SessionName, String> {
     SessionName::parse(text).map_err(|error| format!("the name {error}"))
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
+pub(super) fn mode(text: &str) -> Result<Mode, String> {
     Mode::parse(text).map_err(|error| error.to_string())
 }
 

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use toolgate_model::approval::Mode;
 
 use self::bridge::Bridge;
 use self::message::{Message, Unreadable};
 use self::output::Output;
-use super::host::{EmbeddedGateOptions, EmbeddedPrincipal};
+use super::host::{EmbeddedGateOptions, EmbeddedPrincipal, mode};
 use super::line_reader::{self, Line, TooLong};
 use super::local::LocalCommands;
 use super::stop::stop_signals;
@@ -61,6 +62,9 @@ pub(crate) struct Mcp {
     /// Directory of the workspace tools of the gate in this process [default: none]
     #[arg(long, value_name = "DIR", conflicts_with = "running")]
     root: Option<PathBuf>,
+    /// Mode of the gate in this process: default, auto_edit or force [default: as configured]
+    #[arg(long, value_parser = mode, conflicts_with = "running")]
+    mode: Option<Mode>,
     /// Directory of the embedded ledger (TOOLGATE_DATA)
     #[arg(long, value_name = "DIR", conflicts_with = "running")]
     data: Option<String>,
@@ -107,7 +111,11 @@ impl Mcp {
 
     fn is_bridge(&self) -> bool {
         let environment = Environment::of_process();
-        let is_embedded = self.data.is_some() || self.config.is_some() || self.agent.is_some() || self.root.is_some();
+        let is_embedded = self.data.is_some()
+            || self.config.is_some()
+            || self.agent.is_some()
+            || self.root.is_some()
+            || self.mode.is_some();
         self.url.is_some()
             || self.profile.is_some()
             || (!is_embedded && ["TOOLGATE_URL", "TOOLGATE_PROFILE"].iter().any(|name| environment.has(name)))
@@ -122,7 +130,7 @@ impl Mcp {
             root: root.transpose()?,
             data: self.data.clone(),
             config: self.config.clone(),
-            mode: None,
+            mode: self.mode,
             allow_mode_changes: false,
             principal: EmbeddedPrincipal::Agent(self.agent.clone().unwrap_or_else(|| AGENT.to_owned())),
         })

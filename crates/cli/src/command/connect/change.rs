@@ -20,8 +20,7 @@ pub struct Change {
 impl Change {
     /// The file as it is, without a change.
     pub fn of(file: PathBuf) -> Result<Self, Failure> {
-        // A link is followed.
-        let file = file.canonicalize().unwrap_or(file);
+        let file = resolved(&file);
         let old = read(&file)?;
         Ok(Self { file, new: old.clone(), old })
     }
@@ -59,6 +58,18 @@ impl Change {
             return Ok(());
         }
         Err(Failure::Said(format!("{} has changed in the meantime; try again", self.file.display())))
+    }
+}
+
+/// The path with its links followed, the same whether the file exists or not.
+fn resolved(file: &Path) -> PathBuf {
+    let existing = file.ancestors().find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
+    match existing {
+        Some((ancestor, real)) if ancestor != file => {
+            file.strip_prefix(ancestor).map_or(file.to_owned(), |rest| real.join(rest))
+        }
+        Some((_, real)) => real,
+        None => file.to_owned(),
     }
 }
 

@@ -91,7 +91,10 @@ impl Bridge {
         let drains = loop {
             tokio::select! {
                 line = input.recv() => match line {
-                    Some(line) => self.take(line, &mut tasks).await,
+                    Some(line) => tokio::select! {
+                        () = self.take(line, &mut tasks) => {}
+                        () = &mut stop => break false,
+                    },
                     None => break true,
                 },
                 Some(_) = tasks.join_next() => {}

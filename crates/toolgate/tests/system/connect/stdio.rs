@@ -57,7 +57,7 @@ fn the_official_client_speaks_to_an_embedded_gate_over_stdio_in_both_eras() {
     std::fs::create_dir(setup.home().join("project")).unwrap();
     std::fs::write(setup.home().join("project/notes.txt"), "kept\n").unwrap();
     let root = setup.home().join("project").display().to_string();
-    let said = official(setup.home(), &["embedded", "--root", &root, "--agent", "coder"], &[]);
+    let said = official(setup.home(), &["embedded", "--root", &root, "--agent", "coder", "--mode", "auto_edit"], &[]);
     for mode in ["2026-07-28", "auto", "legacy"] {
         assert!(said.contains(&format!("{mode}: done")), "{said}");
     }
