@@ -19,6 +19,7 @@ mod calls;
 mod cli;
 mod client_certificates;
 mod configuration;
+mod connect;
 mod crash;
 mod database_down;
 mod decisions;
