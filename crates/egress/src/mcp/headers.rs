@@ -2,12 +2,19 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use http::{HeaderName, HeaderValue, header};
 use serde_json::Value;
 
 use super::message::{MODERN, Request};
 
 /// A header and its value.
-pub(crate) type Header = (String, String);
+pub(crate) type Header = (HeaderName, HeaderValue);
+
+const ACCEPT: Header = (header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The property of a schema that says that a parameter is repeated in a header.
 const MARK: &str = "x-mcp-header";
@@ -16,26 +23,23 @@ const DEPTH_LIMIT: usize = 16;
 
 /// The headers of a request of the modern era.
 pub(crate) fn modern(request: &Request<'_>) -> Vec<Header> {
-    let mut headers = common();
-    headers.push(("mcp-protocol-version".to_owned(), MODERN.to_owned()));
-    headers.push(("mcp-method".to_owned(), request.method.to_owned()));
-    headers.extend(request.name.as_ref().map(|name| ("mcp-name".to_owned(), encoded(name))));
+    let mut headers = Vec::with_capacity(4);
+    headers.push(ACCEPT);
+    headers.push((VERSION, HeaderValue::from_static(MODERN)));
+    headers.push((METHOD, HeaderValue::from_static(request.method)));
+    headers.extend(request.name.as_ref().and_then(|name| Some((NAME, encoded(name)?))));
     if let Some((schema, arguments)) = request.marked {
         marked(schema, arguments, 0, &mut headers);
     }
     headers
 }
 
-/// The headers of a request of the legacy era; before the handshake there is neither a version nor a session.
+/// The headers of every request of a legacy session; before the handshake there is neither a version nor a session.
 pub(crate) fn legacy(version: Option<&str>, session: Option<&str>) -> Vec<Header> {
-    let mut headers = common();
-    headers.extend(version.map(|version| ("mcp-protocol-version".to_owned(), version.to_owned())));
-    headers.extend(session.map(|session| ("mcp-session-id".to_owned(), session.to_owned())));
-    headers
-}
-
-fn common() -> Vec<Header> {
-    vec![("accept".to_owned(), "application/json, text/event-stream".to_owned())]
+    let value = |text: &str| HeaderValue::from_str(text).ok();
+    let version = version.and_then(|version| Some((VERSION, value(version)?)));
+    let session = session.and_then(|session| Some((SESSION, value(session)?)));
+    [Some(ACCEPT), version, session].into_iter().flatten().collect()
 }
 
 fn marked(schema: &Value, arguments: &Value, depth: usize, headers: &mut Vec<Header>) {
@@ -45,11 +49,10 @@ fn marked(schema: &Value, arguments: &Value, depth: usize, headers: &mut Vec<Hea
     for (name, property) in properties {
         let Some(argument) = arguments.get(name) else { continue };
         if let (Some(mark), Some(value)) = (property.get(MARK).and_then(Value::as_str), plain(argument)) {
-            let header = format!("mcp-param-{}", mark.to_ascii_lowercase());
             // A name that is none, or that stands twice, is a fault of the definition: the server will say so.
-            if is_token(mark) && !headers.iter().any(|(taken, _)| *taken == header) {
-                headers.push((header, encoded(&value)));
-            }
+            let header = HeaderName::from_bytes(format!("mcp-param-{mark}").as_bytes()).ok();
+            let header = header.filter(|header| !headers.iter().any(|(taken, _)| taken == header));
+            headers.extend(header.zip(encoded(&value)));
         }
         marked(property, argument, depth + 1, headers);
     }
@@ -64,19 +67,18 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-fn is_token(name: &str) -> bool {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(is_token)
-}
-
 /// A value as it may stand in a header: in base64 where it could not be written or read as it is.
-fn encoded(value: &str) -> String {
+fn encoded(value: &str) -> Option<HeaderValue> {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let bytes = value.as_bytes();
     let looks_encoded = value.starts_with("=?base64?") && value.ends_with("?=");
     let is_writable = bytes.iter().all(|byte| (0x20..=0x7e).contains(byte));
     let is_plain = is_writable && !looks_encoded && !is_blank(bytes.first()) && !is_blank(bytes.last());
-    if is_plain { value.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(bytes)) }
+    // INVARIANT: both forms are plain ASCII.
+    match is_plain {
+        true => HeaderValue::from_str(value).ok(),
+        false => HeaderValue::try_from(format!("=?base64?{}?=", STANDARD.encode(bytes))).ok(),
+    }
 }
 
 #[cfg(test)]
@@ -101,31 +103,32 @@ mod tests {
         });
         let mut headers = Vec::new();
         marked(&schema, &arguments, 0, &mut headers);
-        headers.sort();
-        let expected = [("mcp-param-count", "3"), ("mcp-param-on", "true")];
+        let mut headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+        headers.sort_unstable();
         let (region, rest) = headers.split_last().unwrap();
-        assert_eq!(rest, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(rest, [("mcp-param-count", "3"), ("mcp-param-on", "true")]);
         assert_eq!(region.0, "mcp-param-region");
     }
 
     #[test]
     fn what_a_header_cannot_hold_is_encoded() {
         for plain in ["", "us-east 1", "=?base64?", "a=b"] {
-            assert_eq!(encoded(plain), plain);
+            assert_eq!(encoded(plain).unwrap(), plain);
         }
         for (value, expected) in
             [("é", "=?base64?w6k=?="), (" a", "=?base64?IGE=?="), ("a\r\nx: y", "=?base64?YQ0KeDogeQ==?=")]
         {
-            assert_eq!(encoded(value), expected);
+            assert_eq!(encoded(value).unwrap(), expected);
         }
-        assert!(encoded("=?base64?YQ==?=").len() > 15);
+        assert!(encoded("=?base64?YQ==?=").unwrap().len() > 15);
     }
 
     #[test]
     fn a_modern_request_says_its_version_method_and_name() {
         let (mapping, arguments) = (McpMapping::of_tool("é"), json!({}));
         let headers = modern(&Request::rendered(&mapping, Cow::Borrowed(b""), &arguments));
-        let header = |name: &str| headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
+        let header = |name: &str| headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.to_str().unwrap());
         assert_eq!(header("mcp-protocol-version"), Some(MODERN));
         assert_eq!((header("mcp-method"), header("mcp-name")), (Some("tools/call"), Some("=?base64?w6k=?=")));
         assert_eq!(header("accept"), Some("application/json, text/event-stream"));

@@ -2,6 +2,7 @@
 //! What a server sends is untrusted: everything that is not exactly a response to the request is an error.
 
 use std::borrow::Cow;
+use std::io::Write;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -25,10 +26,16 @@ const START: &str = "{\"jsonrpc\":\"2.0\",";
 const PROGRESS_LIMIT: usize = 1_000;
 /// Who the gate says that it is.
 const CLIENT_INFO: &str = concat!("{\"name\":\"toolgate\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}");
+/// The same for all requests of the modern era: its version, who the gate is, and what it can do.
+const MODERN_META: &str = concat!(
+    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientInfo\":{\"name\":\"toolgate\",\"version\":\"",
+    env!("CARGO_PKG_VERSION"),
+    "\"},\"io.modelcontextprotocol/clientCapabilities\":{}"
+);
 
 /// A request without its id and `_meta`.
 pub(crate) struct Request<'a> {
-    pub(crate) method: &'a str,
+    pub(crate) method: &'static str,
     /// The whole message.
     ///
     /// INVARIANT: begins with [`START`], the method and an open `params` object, up to `params_at`.
@@ -57,7 +64,7 @@ impl<'a> Request<'a> {
     }
 
     /// One of the protocol itself, with these members of `params`, as JSON without braces.
-    pub(crate) fn of_protocol(method: &'a str, members: &str) -> Self {
+    pub(crate) fn of_protocol(method: &'static str, members: &str) -> Self {
         let opening = format!("{START}\"method\":\"{method}\",\"params\":{{");
         let params_at = opening.len();
         Self {
@@ -91,12 +98,12 @@ impl<'a> Request<'a> {
         let head = head.get(START.len()..).unwrap_or_default();
         let mut message = Vec::with_capacity(self.message.len() + 400);
         message.extend_from_slice(START.as_bytes());
-        message.extend_from_slice(format!("\"id\":{id},").as_bytes());
+        // Writing to a vector does not fail.
+        let _ = write!(message, "\"id\":{id},");
         message.extend_from_slice(head);
-        let meta = meta(era, traced, self.observed.then_some(id));
-        if !meta.is_empty() {
-            message.extend_from_slice(b"\"_meta\":{");
-            message.extend_from_slice(meta.as_bytes());
+        let before = message.len();
+        write_meta(&mut message, era, traced, self.observed.then_some(id));
+        if message.len() > before {
             message.extend_from_slice(if rest.starts_with(b"}") { b"}" } else { b"}," });
         }
         message.extend_from_slice(rest);
@@ -104,28 +111,29 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The members of `_meta` that a request has.
-fn meta(era: McpEra, traced: Option<&TracedCall>, progress_token: Option<u64>) -> String {
-    let mut meta = String::new();
+/// The members of `_meta` that a request has, as its first member without the closing brace; nothing where it has none.
+fn write_meta(message: &mut Vec<u8>, era: McpEra, traced: Option<&TracedCall>, progress_token: Option<u64>) {
+    let mut separator = "\"_meta\":{";
+    let mut next = |message: &mut Vec<u8>| {
+        message.extend_from_slice(std::mem::replace(&mut separator, ",").as_bytes());
+    };
+    // Writing to a vector does not fail.
     if era == McpEra::Modern {
-        meta.push_str("\"io.modelcontextprotocol/protocolVersion\":\"");
-        meta.push_str(MODERN);
-        meta.push_str("\",\"io.modelcontextprotocol/clientInfo\":");
-        meta.push_str(CLIENT_INFO);
-        meta.push_str(",\"io.modelcontextprotocol/clientCapabilities\":{}");
+        next(message);
+        message.extend_from_slice(MODERN_META.as_bytes());
     }
     if let Some(token) = progress_token {
-        let comma = if meta.is_empty() { "" } else { "," };
-        meta.push_str(&format!("{comma}\"progressToken\":{token}"));
+        next(message);
+        let _ = write!(message, "\"progressToken\":{token}");
     }
     if let Some(traced) = traced {
-        let comma = if meta.is_empty() { "" } else { "," };
-        meta.push_str(&format!("{comma}\"traceparent\":\"{}\"", traced.context));
+        next(message);
+        let _ = write!(message, "\"traceparent\":\"{}\"", traced.context);
         if let Some(state) = &traced.state {
-            meta.push_str(&format!(",\"tracestate\":{}", Value::from(&**state)));
+            next(message);
+            let _ = write!(message, "\"tracestate\":{}", Value::from(&**state));
         }
     }
-    meta
 }
 
 /// A notification with these members of `params`, as JSON without braces.
