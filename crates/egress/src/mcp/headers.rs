@@ -3,7 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderName, HeaderValue, header};
-use serde_json::Value;
+use serde_json::{Map, Value};
+use toolgate_model::mirrored::Mirrored;
 
 use super::message::{MODERN, Request};
 
@@ -16,20 +17,14 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// The property of a schema that says that a parameter is repeated in a header.
-const MARK: &str = "x-mcp-header";
-/// How deep parameters are looked for.
-const DEPTH_LIMIT: usize = 16;
-
 /// The headers of a request of the modern era.
 pub(crate) fn modern(request: &Request<'_>) -> Vec<Header> {
     let mut headers = Vec::with_capacity(4);
-    headers.push(ACCEPT);
-    headers.push((VERSION, HeaderValue::from_static(MODERN)));
-    headers.push((METHOD, HeaderValue::from_static(request.method)));
+    let version = (VERSION, HeaderValue::from_static(MODERN));
+    headers.extend([ACCEPT, version, (METHOD, HeaderValue::from_static(request.method))]);
     headers.extend(request.name.as_ref().and_then(|name| Some((NAME, encoded(name)?))));
-    if let Some((schema, arguments)) = request.marked {
-        marked(schema, arguments, 0, &mut headers);
+    if let Some((mirrored, arguments)) = request.mirrored {
+        headers.extend(mirrored.iter().filter_map(|parameter| repeated(parameter, arguments)));
     }
     headers
 }
@@ -42,29 +37,11 @@ pub(crate) fn legacy(version: Option<&str>, session: Option<&str>) -> Vec<Header
     [Some(ACCEPT), version, session].into_iter().flatten().collect()
 }
 
-fn marked(schema: &Value, arguments: &Value, depth: usize, headers: &mut Vec<Header>) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|_| depth < DEPTH_LIMIT) else {
-        return;
-    };
-    for (name, property) in properties {
-        let Some(argument) = arguments.get(name) else { continue };
-        if let (Some(mark), Some(value)) = (property.get(MARK).and_then(Value::as_str), plain(argument)) {
-            // A name that is none, or that stands twice, is a fault of the definition: the server will say so.
-            let header = HeaderName::from_bytes(format!("mcp-param-{mark}").as_bytes()).ok();
-            let header = header.filter(|header| !headers.iter().any(|(taken, _)| taken == header));
-            headers.extend(header.zip(encoded(&value)));
-        }
-        marked(property, argument, depth + 1, headers);
-    }
-}
-
-fn plain(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
+/// The header that repeats a parameter, if there is an argument for it that a header can hold.
+fn repeated(parameter: &Mirrored, arguments: &Map<String, Value>) -> Option<Header> {
+    let value = encoded(&parameter.value(arguments)?)?;
+    let name = HeaderName::from_bytes(format!("mcp-param-{}", parameter.header).as_bytes()).ok()?;
+    Some((name, value))
 }
 
 /// A value as it may stand in a header: in base64 where it could not be written or read as it is.
@@ -94,21 +71,23 @@ mod tests {
     fn marked_parameters_are_repeated_at_any_depth_as_headers_can_hold_them() {
         let schema = json!({"properties": {
             "region": {"type": "string", "x-mcp-header": "Region"},
-            "deep": {"properties": {"count": {"type": "integer", "x-mcp-header": "Count"}, "on": {"x-mcp-header": "On"}}},
-            "list": {"x-mcp-header": "List"}, "bad": {"x-mcp-header": "a b"}, "none": {"x-mcp-header": "None"},
-            "again": {"x-mcp-header": "REGION"}, "plain": {}
+            "deep": {"properties": {
+                "count": {"type": "integer", "x-mcp-header": "Count"}, "on": {"type": "boolean", "x-mcp-header": "On"}
+            }},
+            "none": {"type": "string", "x-mcp-header": "None"}, "plain": {}
         }});
-        let arguments = json!({
-            "region": "é", "deep": {"count": 3, "on": true}, "list": [1], "bad": "x", "none": null, "again": "x", "plain": "x"
-        });
-        let mut headers = Vec::new();
-        marked(&schema, &arguments, 0, &mut headers);
+        let arguments = json!({"region": "é", "deep": {"count": 3, "on": true}, "none": null, "plain": "x"});
+        let mirrored = Mirrored::of_schema(&schema);
+        let mapping = McpMapping::of_tool("a");
+        let mut request = Request::rendered(&mapping, Cow::Borrowed(b""), &arguments);
+        request.mirrored = arguments.as_object().map(|arguments| (mirrored.as_slice(), arguments));
+        let headers = modern(&request);
         let mut headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+        headers.retain(|(name, _)| name.starts_with("mcp-param-"));
         headers.sort_unstable();
-        let (region, rest) = headers.split_last().unwrap();
-        assert_eq!(rest, [("mcp-param-count", "3"), ("mcp-param-on", "true")]);
-        assert_eq!(region.0, "mcp-param-region");
+        let expected = [("mcp-param-count", "3"), ("mcp-param-on", "true"), ("mcp-param-region", "=?base64?w6k=?=")];
+        assert_eq!(headers, expected);
     }
 
     #[test]

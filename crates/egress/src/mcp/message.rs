@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use toolgate_gate::call::UpstreamProgress;
 use toolgate_gate::ports::mount::McpEra;
 use toolgate_gate::ports::telemetry::TracedCall;
+use toolgate_model::mirrored::Mirrored;
 use toolgate_model::service::{McpMapping, McpMethod};
 use toolgate_model::strict_json::{self, StrictJsonError};
 
@@ -28,7 +29,8 @@ const PROGRESS_LIMIT: usize = 1_000;
 const CLIENT_INFO: &str = concat!("{\"name\":\"toolgate\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}");
 /// The same for all requests of the modern era: its version, who the gate is, and what it can do.
 const MODERN_META: &str = concat!(
-    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientInfo\":{\"name\":\"toolgate\",\"version\":\"",
+    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",",
+    "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"toolgate\",\"version\":\"",
     env!("CARGO_PKG_VERSION"),
     "\"},\"io.modelcontextprotocol/clientCapabilities\":{}"
 );
@@ -43,8 +45,8 @@ pub(crate) struct Request<'a> {
     params_at: usize,
     /// What the request is about: the name of a tool or prompt, or the URI of a resource.
     pub(crate) name: Option<Cow<'a, str>>,
-    /// The schema of a tool and the arguments of the call, of which some may be repeated in headers.
-    pub(crate) marked: Option<(&'a Value, &'a Value)>,
+    /// The parameters of a tool that are repeated in headers, and the arguments of the call.
+    pub(crate) mirrored: Option<(&'a [Mirrored], &'a Map<String, Value>)>,
     /// Whether the server is asked to say how far it is.
     pub(crate) observed: bool,
 }
@@ -60,7 +62,7 @@ impl<'a> Request<'a> {
             _ => None,
         };
         let params_at = mapping.method.opening().len();
-        Self { method: mapping.method.as_str(), message, params_at, name, marked: None, observed: false }
+        Self { method: mapping.method.as_str(), message, params_at, name, mirrored: None, observed: false }
     }
 
     /// One of the protocol itself, with these members of `params`, as JSON without braces.
@@ -72,7 +74,7 @@ impl<'a> Request<'a> {
             message: Cow::Owned(format!("{opening}{members}}}}}").into_bytes()),
             params_at,
             name: None,
-            marked: None,
+            mirrored: None,
             observed: false,
         }
     }
