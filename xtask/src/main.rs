@@ -27,7 +27,7 @@ Commands:
   test           everything that must hold: house rules, format, lints, all tests, documentation.
                  Installs and prepares what the tests need (PostgreSQL, nginx, the official Python client).
   bench [NAME]   the benchmarks, in a release build, on stores that wait for the disk: authority, gate,
-                 guard, or all; counts and check for what a call costs in instructions and allocations.
+                 guard, mcp, or all; counts and check for what a call costs in instructions and allocations.
                  Installs what they need (PostgreSQL, nginx, wrk, valgrind). `bench help` has the options.
   faults         the fault matrix: injects faults into the real binary on both engines, prints a table.
                  Installs what it needs (PostgreSQL, nginx); needs a C compiler, as the build does.
