@@ -47,6 +47,8 @@ struct Fixture {
     modern: bool,
     /// The tools that it lists.
     tools: Vec<Value>,
+    /// Whether it has resources and prompts besides.
+    has_content: bool,
     state: Mutex<State>,
     responded: Condvar,
 }
@@ -65,17 +67,22 @@ struct State {
 impl ConformanceServer {
     /// The server to mount as `test`.
     pub fn start(modern: bool) -> Self {
-        Self::with(modern, tools::listed(modern))
+        Self::with(modern, tools::listed(modern), true)
     }
 
     /// The server to mount as `json`, with the tool whose schema the kit compares.
     pub fn schema(modern: bool) -> Self {
-        Self::with(modern, vec![tools::schema()])
+        Self::with(modern, vec![tools::schema()], false)
     }
 
-    fn with(modern: bool, tools: Vec<Value>) -> Self {
+    /// The server to mount as `slow`, `failing` and `protocol`, with the tools that the kit calls as tasks.
+    pub fn tasks() -> Self {
+        Self::with(true, tools::tasks(), false)
+    }
+
+    fn with(modern: bool, tools: Vec<Value>, has_content: bool) -> Self {
         let state = Mutex::new(State { dynamic: true, ..State::default() });
-        let fixture = Arc::new(Fixture { modern, tools, state, responded: Condvar::new() });
+        let fixture = Arc::new(Fixture { modern, tools, has_content, state, responded: Condvar::new() });
         Self { upstream: Upstream::start(move |request| reply(&fixture, request)) }
     }
 
@@ -151,7 +158,6 @@ impl Fixture {
             "tools/call" => input::ask(params)
                 .or_else(|| tools::call(request, params))
                 .unwrap_or_else(|| invalid("no such tool", json!({}))),
-            "resources/subscribe" | "resources/unsubscribe" if !self.modern => Outcome::Result(json!({})),
             "prompts/get" if self.modern => input::prompt(params).unwrap_or_else(|| content::prompt(params)),
             other => content::method(other, params),
         }
@@ -194,12 +200,11 @@ impl Fixture {
     }
 
     fn capabilities(&self) -> Value {
-        let mut capabilities = json!({
-            "tools": {"listChanged": true}, "resources": {}, "prompts": {}, "completions": {}
-        });
-        if !self.modern {
-            capabilities["logging"] = json!({});
-            capabilities["resources"]["subscribe"] = json!(true);
+        let mut capabilities = json!({"tools": {"listChanged": true}});
+        if self.has_content {
+            for name in ["resources", "prompts", "completions"] {
+                capabilities[name] = json!({});
+            }
         }
         capabilities
     }

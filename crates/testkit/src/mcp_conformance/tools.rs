@@ -65,6 +65,19 @@ pub(super) fn schema() -> Value {
     tool("schema_2020_12_tool", "Has a schema with many keywords.", &schema)
 }
 
+/// The tools that are called as tasks.
+pub(super) fn tasks() -> Vec<Value> {
+    let computing = json!({
+        "type": "object", "properties": {"seconds": {"type": "number"}, "label": {"type": "string"}}
+    });
+    let nothing = json!({"type": "object"});
+    vec![
+        tool("compute", "Computes.", &computing),
+        tool("job", "Fails.", &nothing),
+        tool("error_job", "Fails without a result.", &nothing),
+    ]
+}
+
 pub(super) fn tool(name: &str, description: &str, schema: &Value) -> Value {
     json!({"name": name, "description": description, "inputSchema": schema})
 }
@@ -85,7 +98,7 @@ pub(super) fn call(request: &Received, params: &Value) -> Option<Outcome> {
         "tool_with_logging" => return Some(logging()),
         // Nobody is told anything who has not asked for it.
         "logging_tool" => text("Nothing was logged."),
-        "error_handling" => {
+        "error_handling" | "job" => {
             let mut result = text("This tool intentionally returns an error for testing");
             result["isError"] = json!(true);
             result
@@ -94,7 +107,8 @@ pub(super) fn call(request: &Received, params: &Value) -> Option<Outcome> {
             let data = json!({"requiredCapabilities": {"sampling": {}}});
             return Some(Outcome::Error { code: -32_021, message: "a model is required", data });
         }
-        "missing_capability" | DYNAMIC => text("done"),
+        "missing_capability" | DYNAMIC | "compute" => text("done"),
+        "error_job" => return Some(Outcome::Error { code: -32_603, message: "a defect", data: json!({}) }),
         "header_parameter" => return Some(header(request, params)),
         "schema_2020_12_tool" => text("valid"),
         _ => return None,

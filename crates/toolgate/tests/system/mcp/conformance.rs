@@ -4,14 +4,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_testkit::key_proxy::KeyProxy;
 use toolgate_testkit::mcp_conformance::ConformanceServer;
+use toolgate_testkit::upstream::{Reply, Upstream};
 
 use crate::mounts::accepted::Accepted;
 use crate::node;
-use crate::world::{Actor, World, text};
+use crate::world::{Actor, World, setup, text};
 
 /// What a scenario that says nothing of the kind must have done, besides passing: a refusal counts as a text for the kit.
 const CALLED: [&str; 7] = [
@@ -26,17 +28,60 @@ const CALLED: [&str; 7] = [
 
 #[test]
 fn the_conformance_kit_finds_what_is_expected_of_both_revisions_and_nothing_else() {
-    let world = World::sqlite();
+    let approver = Approver::default();
+    let webhook = approver.webhook();
+    let setup = setup()
+        .reaching_loopback()
+        .environment("TOOLGATE_APPROVALS_WEBHOOK_URL", webhook.url())
+        .environment("TOOLGATE_APPROVALS_WEBHOOK_SECRET", "a secret of the webhook that is long enough");
+    let world = World::of(&setup, None);
     let kits = [("2025-11-25", false), ("2026-07-28", true)].map(|(revision, modern)| {
         let admin = world.tenant(if modern { "modern" } else { "legacy" });
         Kit { revision, fixture: Fixture::mount(&admin, modern), admin, address: world.address() }
     });
+    let [_, modern] = &kits;
+    approver.approves(&modern.admin);
     std::thread::scope(|scope| {
         for handle in kits.each_ref().map(|kit| scope.spawn(|| kit.check())) {
             handle.join().unwrap();
         }
     });
 }
+
+/// Approves every call at once, so that those that ask become tasks that end.
+#[derive(Clone, Default)]
+struct Approver(Arc<OnceLock<Actor>>);
+
+impl Approver {
+    /// Where the gate tells of approvals.
+    fn webhook(&self) -> Upstream {
+        let Self(person) = self.clone();
+        Upstream::start(move |request| {
+            let told = request.json();
+            if let (Some(person), true) = (person.get(), told["type"] == "approval.requested") {
+                person.decides(text(&told, "/approval/id"), "approve", json!({}));
+            }
+            Reply::json(200, json!({}))
+        })
+    }
+
+    fn approves(&self, admin: &Actor) {
+        let person = json!({"id": "approver", "kind": "user", "permissions": ["approvals.decide"]});
+        self.0.set(admin.registers_as(&person)).ok().unwrap();
+        admin.ask("PUT", "/api/v1/policies", Some(&json!({"files": [{"name": "tasks.cedar", "text": TASKS}]}))).ok();
+    }
+}
+
+/// The calls that become tasks.
+const TASKS: &str = r#"
+@id("tasks")
+@remedy("ask")
+forbid (
+  principal,
+  action in [Action::"call:slow.compute", Action::"call:failing.job", Action::"call:protocol.error_job"],
+  resource
+);
+"#;
 
 /// A check that does not pass.
 #[derive(Debug)]
@@ -67,18 +112,21 @@ struct Kit {
 /// The mounts of a tenant, and the agent that may use all of them.
 struct Fixture {
     test: ConformanceServer,
-    _json: ConformanceServer,
+    _others: [ConformanceServer; 2],
     agent: Actor,
 }
 
 impl Fixture {
     fn mount(admin: &Actor, modern: bool) -> Self {
         let agent = admin.registers("kit", &["tools.invoke"]);
-        let (test, json) = (ConformanceServer::start(modern), ConformanceServer::schema(modern));
-        for (name, server) in [("test", &test), ("json", &json)] {
-            Accepted::whole(admin, name, Some(&server.url())).grant(&agent);
+        let (test, schema, tasks) =
+            (ConformanceServer::start(modern), ConformanceServer::schema(modern), ConformanceServer::tasks());
+        Accepted::whole(admin, "test", Some(&test.url())).grant(&agent);
+        Accepted::whole(admin, "json", Some(&schema.url())).grant(&agent);
+        for (name, tool) in [("slow", "compute"), ("failing", "job"), ("protocol", "error_job")] {
+            Accepted::of(admin, name, Some(&tasks.url()), &[tool]).grant(&agent);
         }
-        Self { test, _json: json, agent }
+        Self { test, _others: [schema, tasks], agent }
     }
 }
 
