@@ -20,5 +20,6 @@ pub mod mcp_conformance;
 pub mod mcp_server;
 pub mod nginx;
 pub mod postgres;
+pub mod token_signer;
 pub mod trail;
 pub mod upstream;
