@@ -153,12 +153,18 @@ impl McpMounts {
         request.observed = call.is_observed();
         request.mirrored = call.parameters().as_object().map(|arguments| (call.mirrored(), arguments));
         let ids = || self.next_id();
+        let announced = || {
+            if let Some(service) = &invocation.service {
+                self.watch.changed(&invocation.tenant, service);
+            }
+        };
         let mut peer = HttpPeer {
             endpoint: &endpoint,
             server: &server,
             agent: Some(&invocation.agent),
             redactor: &mut redactor,
             ids: &ids,
+            announced: &announced,
         };
         let raw = self.ask(call, mapping, (&server.listing, deadline), &mut peer, &request).await;
         self.conclude(call, mapping, raw, redactor, deadline).await

@@ -189,6 +189,8 @@ pub(crate) struct HttpPeer<'a> {
     pub(crate) agent: Option<&'a PrincipalId>,
     pub(crate) redactor: &'a mut Redactor,
     pub(crate) ids: &'a (dyn Fn() -> u64 + Sync),
+    /// Told that the server says that its list has changed.
+    pub(crate) announced: &'a (dyn Fn() + Sync),
 }
 
 impl HttpPeer<'_> {
@@ -209,6 +211,7 @@ impl Peer for HttpPeer<'_> {
             let responded = self.endpoint.request(request, id, &session, self.redactor, &mut announced).await;
             if announced.list_changed {
                 self.server.listing.expire();
+                (self.announced)();
             }
             match responded {
                 Ok(Responded::Message(raw)) => {

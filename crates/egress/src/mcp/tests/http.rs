@@ -56,6 +56,7 @@ impl Caller<'_> {
             agent: Some(&self.agent),
             redactor: &mut redactor,
             ids: &ids,
+            announced: &|| {},
         };
         // Only the tests about pins have one.
         if mapping.definition_hash.is_some()
