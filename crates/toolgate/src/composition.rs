@@ -160,6 +160,14 @@ pub enum StartError {
         /// Why not.
         reason: WorkspaceError,
     },
+    /// A mount that cannot be declared as the configuration has it.
+    #[error("mounts.file: mount `{name}`: {reason}")]
+    Declared {
+        /// Which.
+        name: String,
+        /// Why not.
+        reason: Refusal,
+    },
     #[error("workspace.root: {0}")]
     Workspace(#[from] WorkspaceError),
     /// The system refuses something basic.
@@ -229,6 +237,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
             executed"
         );
     }
+    let declared = Arc::new(mounts::declared(configuration, &gate).await?);
     // Before any approval can be requested, so that the first one is delivered too.
     if let Some(webhooks) = &webhooks {
         webhooks.begin().await?;
@@ -255,7 +264,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     });
     let exporter = exporter.map(Arc::new);
     let tls = endpoints.tls.clone();
-    let mounts = MountChecks { changed: changed_mounts, every: configuration.check_mounts_every };
+    let mounts = MountChecks { changed: changed_mounts, every: configuration.check_mounts_every, declared };
     let work = Work { webhooks, tls, integrate_every: configuration.integrate_every, heads, exporter, mounts };
     let maintenance = Maintenance::start(&app, &broker, work);
     let proxies = configuration.network.proxies.clone();

@@ -3,5 +3,6 @@
 
 mod commands;
 mod deciding;
+mod declared;
 mod office;
 mod strangers;
