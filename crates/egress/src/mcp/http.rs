@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::time::Instant;
-use toolgate_gate::ports::mount::McpEra;
+use toolgate_gate::ports::mount::{McpEra, MountSession};
 use toolgate_gate::ports::source::{FailureKind, Renewal, SourceFailure};
 use toolgate_gate::ports::telemetry::TracedCall;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
@@ -64,11 +64,12 @@ pub(crate) struct Endpoint<'a> {
 }
 
 /// What is spoken with a server, as the handshake has shown.
-#[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) greeting: Greeting,
     /// The id that the server gave the session.
     pub(crate) id: Option<String>,
+    /// The record of what the server keeps for a principal in it.
+    pub(crate) kept: Mutex<Option<MountSession>>,
 }
 
 /// What became of a request.
@@ -107,7 +108,7 @@ impl Endpoint<'_> {
         if known != Some(McpEra::Legacy)
             && let Some(greeting) = self.discover(redactor, ids()).await?
         {
-            return Ok(Session { greeting, id: None });
+            return Ok(Session { greeting, id: None, kept: Mutex::default() });
         }
         self.initialize(redactor, ids()).await
     }
@@ -153,7 +154,7 @@ impl Endpoint<'_> {
             Err(reason) => return Err(malformed(status, &format!("the server's response {reason}"))),
         };
         let greeting = Greeting::legacy(&result).map_err(|reason| malformed(status, reason))?;
-        let session = Session { greeting, id: session };
+        let session = Session { greeting, id: session, kept: Mutex::default() };
         self.notify(message::notification("notifications/initialized", ""), &session, self.deadline, redactor).await?;
         Ok(session)
     }
@@ -317,6 +318,12 @@ impl Endpoint<'_> {
 }
 
 impl Session {
+    /// The server has forgotten it.
+    pub(crate) fn lost(&self) {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        kept.into_iter().for_each(MountSession::fail);
+    }
+
     fn headers(&self) -> Vec<Header> {
         headers::legacy(Some(&self.greeting.version), self.id.as_deref())
     }

@@ -254,6 +254,11 @@ impl MountAdministration {
         }
     }
 
+    /// Ends connections to servers that nobody uses any more.
+    pub fn sweep_connections(&self) {
+        self.link.sweep();
+    }
+
     /// The mounts that were not looked at for this long.
     pub async fn due(&self, after: std::time::Duration, limit: usize) -> Result<Vec<(TenantId, ServiceName)>, Refusal> {
         self.mounts.mounts_to_check(self.clock.now().minus(after), limit).await

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use toolgate_gate::Refusal;
 use toolgate_gate::authority::mounts::{Declaration, DeclaredMount};
+use toolgate_gate::maintenance::mount_sessions::RecordedSessions;
 use toolgate_gate::maintenance::mounts::ChangedMounts;
 use toolgate_gate::refusal::{Code, Kind};
 use toolgate_model::credential::ServiceName;
@@ -32,6 +33,8 @@ pub struct MountChecks {
     pub every: Duration,
     /// Those of the configuration.
     pub declared: Arc<Vec<DeclaredMount>>,
+    /// The state that servers keep for principals.
+    pub sessions: Arc<RecordedSessions>,
 }
 
 /// Mounts of the configuration that are not mounted yet.
@@ -131,6 +134,8 @@ impl MountChecks {
             if !goes_on {
                 return;
             }
+            app.gate.mounts.sweep_connections();
+            watched.note(self.sessions.close_ended().await);
             if app.shutdown.phase() >= Phase::Draining {
                 continue;
             }
