@@ -24,6 +24,7 @@ use crate::telemetry::CallLog;
 
 pub use self::example::example;
 pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
+pub use self::identity::IssuerEntry;
 use self::keys::Key;
 use self::mounts::MountSettings;
 pub use self::mounts::{EntryAccess, EntryServer, MountEntry, ProcessEntry};
@@ -35,6 +36,7 @@ pub use self::webhook::WebhookSettings;
 pub mod example;
 mod file;
 mod guardians;
+mod identity;
 pub mod keys;
 mod mounts;
 mod network;
@@ -116,6 +118,8 @@ pub struct Configuration {
     pub max_lookups: usize,
     /// External guardians, and the settings of runtimes that send hook requests.
     pub guardians: GuardianSettings,
+    /// The issuers whose access tokens are accepted.
+    pub issuers: Vec<IssuerEntry>,
     /// The mounted MCP servers that the operator has declared.
     pub mounts: Vec<MountEntry>,
     /// How often mounted servers are inspected.
@@ -270,7 +274,9 @@ impl Configuration {
             Some(file) => mounts::read(file, environment)?,
             None => MountSettings::default(),
         };
-        let own_files = [resolved.file().cloned(), environment.configuration_home()];
+        let identity_file = resolved.optional_path(&keys::IDENTITY_FILE);
+        let issuers = identity_file.as_deref().map(|file| identity::read(file, public_url.as_deref())).transpose()?;
+        let own_files = [resolved.file().cloned(), environment.configuration_home(), identity_file];
         let own_files = own_files.into_iter().flatten().chain(mounts.files);
         Ok(Self {
             own_files: own_files.chain(guardians.files.iter().cloned()).collect(),
@@ -290,6 +296,7 @@ impl Configuration {
             max_outbound: resolved.count(&keys::MAX_OUTBOUND)?,
             max_lookups: resolved.count(&keys::MAX_LOOKUPS)?,
             guardians,
+            issuers: issuers.unwrap_or_default(),
             mounts: mounts.entries,
             check_mounts_every: resolved.seconds(&keys::MOUNTS_CHECK)?,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),

@@ -28,6 +28,7 @@ use crate::scope::{Scope, ScopeSet};
 use crate::service::ServiceVersion;
 
 mod mounts;
+mod tokens;
 
 /// One event on each line, in the order of [`samples`].
 const GOLDEN: &str = include_str!("golden.jsonl");
@@ -203,9 +204,9 @@ fn authority() -> Vec<EventPayload> {
             expires_at,
         })
     };
-    let key_created = |expires_at, certificate| {
+    let key_created = |expires_at, certificate, token_subject| {
         let principal_id = principal("billing");
-        EventPayload::KeyCreated(KeyCreated { certificate, expires_at, key_id: key, principal_id })
+        EventPayload::KeyCreated(KeyCreated { certificate, expires_at, key_id: key, principal_id, token_subject })
     };
     let changed = |change, subject: Option<&str>, note: Option<&str>| {
         EventPayload::PoliciesChanged(PoliciesChanged {
@@ -259,8 +260,8 @@ fn authority() -> Vec<EventPayload> {
         EventPayload::GrantResumed(GrantResumed { grant_id: grant(2) }),
         EventPayload::GrantRevoked(GrantRevoked { grant_id: grant(2), reason: "done".to_owned(), cascade_count: 1 }),
         EventPayload::GrantSuspended(GrantSuspended { grant_id: grant(2), reason: "holiday".to_owned() }),
-        key_created(None, None),
-        key_created(Some(at(60_000)), Some(CertificateName::SpiffeId(spiffe).to_string())),
+        key_created(None, None, None),
+        key_created(Some(at(60_000)), Some(CertificateName::SpiffeId(spiffe).to_string()), None),
         EventPayload::KeyRevoked(KeyRevoked { key_id: key, principal_id: principal("billing") }),
         changed(PolicyChangeKind::Applied, None, None),
         changed(PolicyChangeKind::Promoted, Some("no-sundays"), Some("as agreed")),
@@ -473,7 +474,7 @@ fn approvals() -> Vec<EventPayload> {
 
 /// Every event type, with and without what may be missing, in envelopes that are full and empty in turn.
 fn samples() -> Vec<Event> {
-    let all = [calls(), authority(), hooks(), approvals(), mounts::mounts()].concat();
+    let all = [calls(), authority(), hooks(), approvals(), mounts::mounts(), tokens::tokens()].concat();
     all.into_iter()
         .zip(0..)
         .map(|(payload, number)| {
