@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::time::Instant;
-use toolgate_gate::ports::mount::McpEra;
+use toolgate_gate::ports::mount::{McpEra, MountSession};
 use toolgate_gate::ports::source::{FailureKind, Renewal, SourceFailure};
 use toolgate_gate::ports::telemetry::TracedCall;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
@@ -64,13 +64,14 @@ pub(crate) struct Endpoint<'a> {
 }
 
 /// What is spoken with a server, as the handshake has shown.
-#[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) greeting: Greeting,
     /// Whether the server gave the session an id.
-    has_id: bool,
+    pub(crate) has_id: bool,
     /// The headers of every request of the legacy era.
     headers: Vec<Header>,
+    /// The record of what the server keeps for a principal in it.
+    pub(crate) kept: Mutex<Option<MountSession>>,
 }
 
 /// What became of a request.
@@ -324,7 +325,13 @@ impl Session {
             McpEra::Modern => Vec::new(),
             McpEra::Legacy => headers::legacy(Some(&greeting.version), id),
         };
-        Self { has_id: id.is_some(), headers, greeting }
+        Self { has_id: id.is_some(), headers, greeting, kept: Mutex::default() }
+    }
+
+    /// The server has forgotten it.
+    pub(crate) fn lost(&self) {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        kept.into_iter().for_each(MountSession::fail);
     }
 }
 

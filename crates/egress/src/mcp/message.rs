@@ -94,6 +94,11 @@ impl<'a> Request<'a> {
         Self::of_protocol("tools/list", &members)
     }
 
+    /// The message without what belongs to the connection.
+    pub(crate) fn as_json(&self) -> Value {
+        serde_json::from_slice(&self.message).unwrap_or_default()
+    }
+
     /// The message as it is sent.
     pub(crate) fn write(&self, id: u64, era: McpEra, traced: Option<&TracedCall>) -> Vec<u8> {
         let (head, rest) = self.message.split_at_checked(self.params_at).unwrap_or((&self.message, b""));

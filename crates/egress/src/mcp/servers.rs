@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::{Instant, timeout_at};
-use toolgate_gate::ports::mount::McpEra;
+use toolgate_gate::ports::mount::{McpEra, MessageGuard, MountSession, MountSessions};
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
+use toolgate_model::credential::ServiceName;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::redaction::Redactor;
 use url::Url;
 
+use super::guarded::{after_greeting, before_greeting};
 use super::http::{Announced, Endpoint, Responded, Session};
 use super::listing::{Listing, Peer};
 use super::message::Request;
@@ -83,6 +85,36 @@ impl Servers {
         known.entry(pool).or_default().push(found);
         server
     }
+
+    /// Ends the sessions that nobody has used for long.
+    pub(crate) fn sweep(&self) {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers: Vec<Arc<Server>> = known.values().flatten().map(|known| Arc::clone(&known.server)).collect();
+        drop(known);
+        let now = now();
+        for server in servers {
+            server.state().sessions.retain(|_, (_, used)| now - *used < SESSION_IDLE);
+        }
+    }
+}
+
+/// On whose behalf a server is spoken to.
+pub(crate) struct PeerUser<'a> {
+    pub(crate) tenant: &'a TenantId,
+    pub(crate) service: &'a ServiceName,
+    /// `None` for the gate itself.
+    pub(crate) principal: Option<&'a PrincipalId>,
+    pub(crate) guard: &'a dyn MessageGuard,
+    pub(crate) sessions: &'a dyn MountSessions,
+}
+
+impl PeerUser<'_> {
+    /// Records that the server keeps state for the principal from now on.
+    pub(crate) async fn begin(&self) -> Result<Option<MountSession>, SourceFailure> {
+        let Some(principal) = self.principal else { return Ok(None) };
+        let begun = self.sessions.begin(self.tenant, self.service, principal).await;
+        begun.map(Some).map_err(|refusal| SourceFailure::not_sent(FailureKind::Overloaded, refusal.reason()))
+    }
 }
 
 fn forget_oldest(known: &mut HashMap<PoolKey, Vec<Known>>) {
@@ -101,12 +133,12 @@ impl Server {
     /// The session that this principal has with the server, begun now if there is none.
     async fn session(
         &self,
-        agent: Option<&PrincipalId>,
+        user: &PeerUser<'_>,
         endpoint: &Endpoint<'_>,
         redactor: &mut Redactor,
         ids: &(dyn Fn() -> u64 + Sync),
     ) -> Result<Arc<Session>, SourceFailure> {
-        if let Some(session) = self.current(agent) {
+        if let Some(session) = self.current(user.principal) {
             return Ok(session);
         }
         let waiting = timeout_at(endpoint.deadline, self.greeting.lock()).await;
@@ -114,12 +146,21 @@ impl Server {
             timed_out: true,
             ..SourceFailure::not_sent(FailureKind::Proxy, "the time for this call was over during the handshake")
         })?;
-        if let Some(session) = self.current(agent) {
+        if let Some(session) = self.current(user.principal) {
             return Ok(session);
         }
         let known = self.state().is_legacy.filter(|since| now() - *since < ERA_AGE).map(|_| McpEra::Legacy);
+        before_greeting(user.guard, known).await?;
         match endpoint.greet(known, redactor, &|| ids()).await {
-            Ok(session) => Ok(self.keep(agent, session)),
+            Ok(session) => {
+                after_greeting(user.guard, &session.greeting).await?;
+                if session.has_id
+                    && let Some(kept) = user.begin().await?
+                {
+                    *session.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+                }
+                Ok(self.keep(user.principal, session))
+            }
             Err(failure) => {
                 self.state().is_legacy = None;
                 // The call itself was not sent.
@@ -186,7 +227,7 @@ impl Server {
 pub(crate) struct HttpPeer<'a> {
     pub(crate) endpoint: &'a Endpoint<'a>,
     pub(crate) server: &'a Server,
-    pub(crate) agent: Option<&'a PrincipalId>,
+    pub(crate) user: &'a PeerUser<'a>,
     pub(crate) redactor: &'a mut Redactor,
     pub(crate) ids: &'a (dyn Fn() -> u64 + Sync),
     /// Told that the server says that its list has changed.
@@ -196,7 +237,7 @@ pub(crate) struct HttpPeer<'a> {
 impl HttpPeer<'_> {
     /// The session, begun now if there is none.
     pub(crate) async fn session(&mut self) -> Result<Arc<Session>, SourceFailure> {
-        self.server.session(self.agent, self.endpoint, self.redactor, self.ids).await
+        self.server.session(self.user, self.endpoint, self.redactor, self.ids).await
     }
 }
 
@@ -217,14 +258,17 @@ impl Peer for HttpPeer<'_> {
                 Ok(Responded::Message(raw)) => {
                     // A server that refuses the form of the request may have been replaced by another one.
                     if matches!(raw.http_status, 400 | 404 | 405) {
-                        self.server.forget(self.agent, &session);
+                        self.server.forget(self.user.principal, &session);
                     }
                     return Ok(raw);
                 }
-                Ok(Responded::NoSession) => self.server.forget(self.agent, &session),
+                Ok(Responded::NoSession) => {
+                    session.lost();
+                    self.server.forget(self.user.principal, &session);
+                }
                 Err(failure) => {
                     if matches!(failure.http_status, Some(400 | 404 | 405)) {
-                        self.server.forget(self.agent, &session);
+                        self.server.forget(self.user.principal, &session);
                     }
                     return Err(failure);
                 }

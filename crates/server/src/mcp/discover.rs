@@ -39,7 +39,8 @@ pub(super) fn cached(result: &mut Map<String, Value>, milliseconds: u64) {
 }
 
 fn capabilities(era: Era) -> Value {
-    let mut capabilities = json!({"tools": {"listChanged": true}, "resources": {}, "prompts": {}, "completions": {}});
+    let changes = json!({"listChanged": true});
+    let mut capabilities = json!({"tools": changes, "resources": changes, "prompts": changes, "completions": {}});
     let more = match era {
         Era::Modern => ("extensions", json!({TASKS: {}})),
         // Nothing is ever logged to a client; those that set a level must not fail.
