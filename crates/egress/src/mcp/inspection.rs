@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde_json::Map;
 use toolgate_gate::ports::mount::{MountCredential, MountLink, MountTarget, MountTransport, ServerOffer};
 use toolgate_gate::ports::source::{Access, Exchange, FailureKind, Renewal, SourceFailure};
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::connection::{AdapterName, AuthPlacement, BaseUrl, Connection};
 use toolgate_model::credential::{AuthType, Credential};
 use toolgate_model::id::InvocationId;
@@ -99,6 +100,7 @@ impl McpMounts {
             renewal,
             traced: None,
             reporter: None,
+            questions: None,
         };
         let server = self.servers.of(&ServerKey { tenant: mount.tenant.clone(), url: url.as_url().to_string(), pool });
         let ids = || self.next_id();
@@ -116,10 +118,16 @@ impl McpMounts {
     ) -> Result<ServerOffer, SourceFailure> {
         let deadline = deadline_after(toolgate_model::connection::DEFAULT_TIMEOUT);
         let ids = || self.next_id();
-        let started = self.processes.of((&mount.tenant, name, None), (credential, material), deadline, &ids);
+        let started = self.processes.of(
+            (&mount.tenant, name, None),
+            (credential, material),
+            InputCapabilities::default(),
+            deadline,
+            &ids,
+        );
         let process = started.await?;
         let mut peer =
-            ProcessPeer { process: &process, agent: None, deadline, traced: None, reporter: None, ids: &ids };
+            ProcessPeer { process: &process, agent: None, deadline, traced: None, listener: None, ids: &ids };
         offer(&process.greeting, &mut peer).await
     }
 }

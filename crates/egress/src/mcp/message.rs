@@ -5,10 +5,11 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolgate_gate::call::UpstreamProgress;
 use toolgate_gate::ports::mount::McpEra;
 use toolgate_gate::ports::telemetry::TracedCall;
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::service::{McpMapping, McpMethod};
 use toolgate_model::strict_json::{self, StrictJsonError};
 
@@ -40,6 +41,8 @@ pub(crate) struct Request<'a> {
     pub(crate) marked: Option<(&'a Value, &'a Value)>,
     /// Whether the server is asked to say how far it is.
     pub(crate) observed: bool,
+    /// What the server may ask the client of the call for; `None` for requests that are not interrupted.
+    pub(crate) input: Option<InputCapabilities>,
 }
 
 impl<'a> Request<'a> {
@@ -53,7 +56,7 @@ impl<'a> Request<'a> {
             _ => None,
         };
         let params_at = mapping.method.opening().len();
-        Self { method: mapping.method.as_str(), message, params_at, name, marked: None, observed: false }
+        Self { method: mapping.method.as_str(), message, params_at, name, marked: None, observed: false, input: None }
     }
 
     /// One of the protocol itself, with these members of `params`, as JSON without braces.
@@ -67,15 +70,16 @@ impl<'a> Request<'a> {
             name: None,
             marked: None,
             observed: false,
+            input: None,
         }
     }
 
     /// The request of the legacy handshake.
-    pub(crate) fn initialize() -> Self {
-        let [newest, ..] = LEGACY;
+    pub(crate) fn initialize(capabilities: InputCapabilities) -> Self {
+        let ([newest, ..], capabilities) = (LEGACY, capabilities.to_json());
         Self::of_protocol(
             "initialize",
-            &format!("\"protocolVersion\":\"{newest}\",\"capabilities\":{{}},\"clientInfo\":{CLIENT_INFO}"),
+            &format!("\"protocolVersion\":\"{newest}\",\"capabilities\":{capabilities},\"clientInfo\":{CLIENT_INFO}"),
         )
     }
 
@@ -93,7 +97,7 @@ impl<'a> Request<'a> {
         message.extend_from_slice(START.as_bytes());
         message.extend_from_slice(format!("\"id\":{id},").as_bytes());
         message.extend_from_slice(head);
-        let meta = meta(era, traced, self.observed.then_some(id));
+        let meta = meta(era, traced, self.observed.then_some(id), self.input.unwrap_or_default());
         if !meta.is_empty() {
             message.extend_from_slice(b"\"_meta\":{");
             message.extend_from_slice(meta.as_bytes());
@@ -105,14 +109,23 @@ impl<'a> Request<'a> {
 }
 
 /// The members of `_meta` that a request has.
-fn meta(era: McpEra, traced: Option<&TracedCall>, progress_token: Option<u64>) -> String {
+fn meta(
+    era: McpEra,
+    traced: Option<&TracedCall>,
+    progress_token: Option<u64>,
+    capabilities: InputCapabilities,
+) -> String {
     let mut meta = String::new();
     if era == McpEra::Modern {
         meta.push_str("\"io.modelcontextprotocol/protocolVersion\":\"");
         meta.push_str(MODERN);
         meta.push_str("\",\"io.modelcontextprotocol/clientInfo\":");
         meta.push_str(CLIENT_INFO);
-        meta.push_str(",\"io.modelcontextprotocol/clientCapabilities\":{}");
+        meta.push_str(",\"io.modelcontextprotocol/clientCapabilities\":");
+        match capabilities == InputCapabilities::default() {
+            true => meta.push_str("{}"),
+            false => meta.push_str(&capabilities.to_json().to_string()),
+        }
     }
     if let Some(token) = progress_token {
         let comma = if meta.is_empty() { "" } else { "," };
@@ -142,15 +155,22 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     notification("notifications/cancelled", &format!("\"requestId\":{id},\"reason\":\"nobody waits any more\""))
 }
 
-/// The response to a request of a server: the gate offers servers nothing but to show that it is alive.
+/// The response to a request of a server that is passed on to nobody: the gate itself only shows that it is alive.
 pub(crate) fn refusal(id: &Value, method: &str) -> Vec<u8> {
     match method {
-        "ping" => format!("{START}\"id\":{id},\"result\":{{}}}}"),
-        _ => format!(
-            "{START}\"id\":{id},\"error\":{{\"code\":-32601,\"message\":\"this client takes no requests of servers\"}}}}"
-        ),
+        "ping" => result(id, &Map::new()),
+        _ => error(id, -32601, "this client takes no such requests of servers"),
     }
-    .into_bytes()
+}
+
+/// The response to a request of a server.
+pub(crate) fn result(id: &Value, result: &Map<String, Value>) -> Vec<u8> {
+    format!("{START}\"id\":{id},\"result\":{}}}", json!(result)).into_bytes()
+}
+
+/// The response to a request of a server that has no result.
+pub(crate) fn error(id: &Value, code: i64, message: &str) -> Vec<u8> {
+    format!("{START}\"id\":{id},\"error\":{}}}", json!({"code": code, "message": message})).into_bytes()
 }
 
 /// What a message is, as far as it is needed to route it.
@@ -205,6 +225,8 @@ impl Envelope {
     }
 }
 
+/// The method by which a server logs to the client.
+pub(crate) const LOG: &str = "notifications/message";
 /// The method by which a server says how far it is.
 pub(crate) const PROGRESS: &str = "notifications/progress";
 

@@ -12,8 +12,10 @@ use toolgate_model::secret::Material;
 use super::Admitted;
 use super::Pipeline;
 use super::admit::CallCredential;
+use super::client::GuardedClient;
 use super::eligible::EligibleGrant;
 use crate::action::Action;
+use crate::ports::client_link::ClientLink;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{AuditContext, Freshness, HeldGrant, Mandate, NewExpiry, RotateCredential};
 use crate::ports::mount::{MountLink, MountTarget, ServerOffer};
@@ -75,7 +77,10 @@ impl Pipeline {
             Some((Unsealed { material, redactor }, CallCredential { credential, .. })) => {
                 let audit = self.audit(&admitted.call().caller);
                 let renewal = CredentialRenewal { pipeline: self, audit, credential };
-                source.execute(admitted, Some(Access { material, redactor, renewal: &renewal })).await
+                let client = admitted.call().client.as_deref();
+                let client = client.map(|link| GuardedClient { pipeline: self, admitted, link });
+                let client = client.as_ref().map(|client| client as &dyn ClientLink);
+                source.execute(admitted, Some(Access { material, redactor, renewal: &renewal, client })).await
             }
             None => source.execute(admitted, None).await,
         }
@@ -98,7 +103,7 @@ impl Pipeline {
         };
         let Unsealed { material, redactor } = self.open_credential(credential).await.map_err(unusable)?;
         let renewal = CredentialRenewal { pipeline: self, audit: audit.clone(), credential };
-        link.inspect(target, Some(Access { material, redactor, renewal: &renewal })).await
+        link.inspect(target, Some(Access { material, redactor, renewal: &renewal, client: None })).await
     }
 
     async fn unseal_current(

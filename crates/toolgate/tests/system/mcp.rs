@@ -6,12 +6,14 @@ use crate::world::{Actor, Reply, merged};
 
 mod approvals;
 mod hostile;
+mod input;
 mod interruption;
 mod legacy;
 mod modern;
 mod mounted;
 mod official_client;
 mod progressive;
+mod questions;
 mod streams;
 
 /// The modern version.

@@ -43,10 +43,11 @@ impl Caller<'_> {
             renewal: &Fixed,
             traced: None,
             reporter: Some(&reporter),
+            questions: None,
         };
         let key = ServerKey { tenant: TenantId::default_tenant(), url: url.to_string(), pool };
         let server = self.mounts.servers.of(&key);
-        let message = mapping.message(arguments.as_object().unwrap()).unwrap();
+        let message = mapping.message(arguments.as_object().unwrap(), None).unwrap();
         let mut request = Request::rendered(mapping, Cow::Owned(message), arguments);
         request.observed = true;
         let ids = || self.mounts.next_id();
@@ -61,7 +62,7 @@ impl Caller<'_> {
             return Err(differs.failure);
         }
         let raw = peer.ask(&request).await?;
-        conclude(&raw, &redactor, HiddenCharacters::Show)
+        conclude(&raw, &redactor, HiddenCharacters::Show, None)
     }
 
     async fn echo(&self) -> Execution {
@@ -92,7 +93,7 @@ fn target(server: &McpServer) -> MountTarget {
 
 async fn inspect(mounts: &McpMounts, server: &McpServer) -> Result<ServerOffer, SourceFailure> {
     let material = material();
-    let access = Access { redactor: Redactor::new(&material), material, renewal: &Fixed };
+    let access = Access { redactor: Redactor::new(&material), material, renewal: &Fixed, client: None };
     mounts.inspect(&target(server), Some(access)).await
 }
 
