@@ -50,4 +50,5 @@ pub mod time;
 pub mod tool_alias;
 pub mod tool_listing;
 pub mod trace_context;
+pub mod uri_template;
 pub mod visible;

@@ -1,5 +1,6 @@
-//! Names of tools for clients that take only letters, digits, `_` and `-`, at most 64 of them. A name depends on nothing but
-//! the tool, so that it stays the same when other tools come and go, and no two tools have the same.
+//! Names of tools, and of prompts of mounted servers, for clients that take only letters, digits, `_` and `-`, at most 64
+//! of them. A name depends on nothing but the tool, so that it stays the same when other tools come and go, and no two
+//! tools have the same.
 //!
 //! `SERVICE_TOOL`, in which each dot of the tool is two underscores: tool `charges.read` of service `payments` is
 //! `payments_charges__read`. Where that could be read in two ways, is too long or has other characters, the name is cut and
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use crate::credential::ServiceName;
 use crate::merkle::sha256;
+use crate::mount::tool_name;
 use crate::service::ToolName;
 
 #[cfg(test)]
@@ -54,6 +56,11 @@ impl ToolAlias {
         }
     }
 
+    /// The name of what a mounted server calls `upstream`: a tool or a prompt.
+    pub fn of_upstream(service: &ServiceName, upstream: &str) -> Self {
+        Self::of(service, &tool_name(upstream))
+    }
+
     /// The name of a built-in tool: what is no letter or digit becomes a hyphen.
     pub fn of_built_in(name: &str) -> Self {
         let safe = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
@@ -88,6 +95,21 @@ pub fn read(name: &str) -> Option<Meaning> {
     Some(Meaning::Tool(ServiceName::parse(service).ok()?, ToolName::parse(&tool).ok()?))
 }
 
+/// Whether a name can be one of this service. A hashed name of another service may look the same.
+pub fn may_be_of(name: &str, service: &ServiceName) -> bool {
+    match read(name) {
+        Some(Meaning::Tool(named, _)) => named == *service,
+        Some(Meaning::Hashed) => name.starts_with(&readable(service.as_str(), "")),
+        Some(Meaning::BuiltIn) | None => false,
+    }
+}
+
+/// What the server of a mount calls what has this name; `None` where that is found only by comparing the names of all that
+/// it lists.
+pub fn upstream_name(name: &ToolName) -> Option<&str> {
+    (tool_name(name.as_str()) == *name).then(|| name.as_str())
+}
+
 /// Without an underscore, the first one of a name ends the service.
 fn is_plain_service(service: &str) -> bool {
     !service.is_empty() && service.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -108,11 +130,15 @@ fn hashed(service: &str, tool: &str) -> String {
         let index = usize::try_from(bits >> (5 * number) & 31).unwrap_or(0);
         char::from(DIGITS.get(index).copied().unwrap_or(b'0'))
     };
-    let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
-    let readable: String = format!("{service}_{tool}").chars().map(safe).collect();
-    let room = MAX_LENGTH - HASHED.len() - HASH_DIGITS;
-    let mut name: String = readable.chars().take(room).collect();
+    let mut name = readable(service, tool);
     name.push_str(HASHED);
     name.extend((0..HASH_DIGITS).map(digit));
     name
+}
+
+/// What is kept of the names before the hash.
+fn readable(service: &str, tool: &str) -> String {
+    let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
+    let room = MAX_LENGTH - HASHED.len() - HASH_DIGITS;
+    [service, "_", tool].concat().chars().map(safe).take(room).collect()
 }

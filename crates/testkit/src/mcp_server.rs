@@ -29,6 +29,10 @@ pub struct McpScript {
     pub tools: Vec<Value>,
     /// How many tools are on a page.
     pub page: usize,
+    /// The URIs of its resources, one on a page.
+    pub resources: Vec<String>,
+    /// The names of its prompts. It declares them only where it has some.
+    pub prompts: Vec<String>,
     /// What it does with calls of tools.
     pub conduct: Conduct,
     /// Ids of the sessions that are open.
@@ -77,6 +81,8 @@ impl McpServer {
             events,
             tools: tools(),
             page: 2,
+            resources: vec!["test://one".to_owned(), "test://two".to_owned()],
+            prompts: Vec::new(),
             conduct: Conduct::Honest,
             sessions: BTreeSet::new(),
             begun: 0,
@@ -137,11 +143,18 @@ impl McpScript {
                 assert!(notification.starts_with("notifications/"), "{message}");
                 return Reply::bytes(202, "");
             }
-            "server/discover" if self.modern => json!({
-                "supportedVersions": [MODERN], "capabilities": {"tools": {"listChanged": true}, "resources": {}},
-                "instructions": "Use echo.", "ttlMs": 0, "cacheScope": "private",
-                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fixture", "version": "1.2.3"}}
-            }),
+            "server/discover" if self.modern => {
+                let mut capabilities = json!({"tools": {"listChanged": true}, "resources": {}});
+                if !self.prompts.is_empty() {
+                    capabilities["prompts"] = json!({});
+                    capabilities["completions"] = json!({});
+                }
+                json!({
+                    "supportedVersions": [MODERN], "capabilities": capabilities,
+                    "instructions": "Use echo.", "ttlMs": 0, "cacheScope": "private",
+                    "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fixture", "version": "1.2.3"}}
+                })
+            }
             "initialize" if !self.modern => {
                 self.begun += 1;
                 let session = format!("session-{}", self.begun);
@@ -164,21 +177,32 @@ impl McpScript {
             }
             "tools/call" => return self.call(request, &id, params),
             "resources/list" => {
-                let second = params["cursor"] == "second";
-                let mut result = json!({"resources": [{"uri": "test://one", "name": "one"}]});
-                match second {
-                    true => result["resources"][0]["uri"] = json!("test://two"),
-                    false => result["nextCursor"] = json!("second"),
+                let from: usize = params["cursor"].as_str().map_or(0, |cursor| cursor.parse().expect("its own cursor"));
+                let listed: Vec<Value> =
+                    self.resources.iter().skip(from).take(1).map(|uri| json!({"uri": uri, "name": "one"})).collect();
+                let mut result = json!({"resources": listed});
+                if from + 1 < self.resources.len() {
+                    result["nextCursor"] = json!((from + 1).to_string());
                 }
                 result
             }
             "resources/templates/list" => {
                 json!({"resourceTemplates": [{"uriTemplate": "test://{id}", "name": "any"}]})
             }
-            "resources/read" => match self.interrupted(request, params) {
-                Some(interrupted) => interrupted,
-                None => json!({"contents": [{"uri": params["uri"], "text": "resource"}]}),
-            },
+            "resources/read" if params["uri"].as_str().is_some_and(|uri| uri.ends_with("/missing")) => {
+                return error(200, &id, -32602, "no such resource");
+            }
+            "resources/read" => self
+                .interrupted(request, params)
+                .unwrap_or_else(|| json!({"contents": [{"uri": params["uri"], "text": "resource"}]})),
+            "prompts/list" => {
+                json!({"prompts": self.prompts.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()})
+            }
+            "prompts/get" => self.interrupted(request, params).unwrap_or_else(|| {
+                let text = format!("{} {}", params["name"], params["arguments"]);
+                json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]})
+            }),
+            "completion/complete" => json!({"completion": {"values": [params["ref"]["name"], params["ref"]["uri"]]}}),
             _ => return error(404, &id, -32601, "no such method"),
         };
         respond(self.events, &id, &self.finished(result))
@@ -362,6 +386,11 @@ impl McpProcess {
     pub fn starts(&self) -> usize {
         std::fs::read_to_string(self.starts_file()).map_or(0, |text| text.lines().count())
     }
+}
+
+/// What the process lists.
+pub fn process_tools() -> Vec<Value> {
+    vec![json!({"name": "count", "description": "Counts.", "inputSchema": {"type": "object"}})]
 }
 
 impl Default for McpProcess {

@@ -74,7 +74,14 @@ impl Listing {
         peer: &mut dyn Peer,
         deadline: Instant,
     ) -> Result<Result<(), Differs>, SourceFailure> {
-        let (Some(pinned), Some(name)) = (&mapping.definition_hash, &mapping.name) else { return Ok(Ok(())) };
+        // Only tools have definitions; the other methods are the protocol's own.
+        let Some(name) = &mapping.name else { return Ok(Ok(())) };
+        let Some(pinned) = &mapping.definition_hash else {
+            let reason = "the tool was registered without the hash of an accepted definition; an administrator must \
+                          mount its server, or register it with a `definition_hash`";
+            let failure = SourceFailure::not_sent(FailureKind::Quarantined, reason);
+            return Ok(Err(Differs { failure, is_news: false }));
+        };
         let listed = match self.fresh() {
             Some(listed) => listed,
             None => self.read(peer, deadline).await?,
@@ -193,4 +200,31 @@ pub(crate) async fn tools(peer: &mut dyn Peer) -> Result<(Vec<OfferedTool>, Opti
         }
     }
     Err(malformed(200, "the server's list of tools has more pages than are read"))
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_model::service::McpMethod;
+
+    use super::*;
+
+    /// A server that must not be asked.
+    struct Unasked;
+
+    #[async_trait]
+    impl Peer for Unasked {
+        async fn ask(&mut self, request: &Request<'_>) -> Result<Raw, SourceFailure> {
+            panic!("nothing is sent: {}", request.method)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_tool_without_a_pinned_definition_is_quarantined_and_its_server_not_asked() {
+        let (listing, deadline) = (Listing::default(), now() + LONGEST_AGE);
+        let checked = listing.check(&McpMapping::of_tool("echo"), &mut Unasked, deadline).await;
+        let Ok(Err(differs)) = checked else { panic!("it is refused") };
+        assert_eq!((differs.failure.kind, differs.failure.sent), (FailureKind::Quarantined, false));
+        let method = McpMapping::of_method(McpMethod::ReadResource);
+        assert!(matches!(listing.check(&method, &mut Unasked, deadline).await, Ok(Ok(()))));
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toolgate_model::credential::ServiceName;
 use toolgate_model::permission::Permission;
-use toolgate_model::service::{DefinitionError, ServiceDefinition, ServiceVersion};
+use toolgate_model::service::{DefinitionError, McpMethod, ServiceDefinition, ServiceVersion, ToolDefinition};
 
 use crate::authority::Administration;
 use crate::builtin;
@@ -27,6 +27,7 @@ impl Administration {
             let reason = format!("`{}` is reserved for built-in tools; choose another name", builtin::WORKSPACE);
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
+        require_pins(&definition)?;
         let (service, version) = (definition.service.clone(), definition.version.clone());
         let command = ApplyService { audit: caller.mandate(self.clock.now()), definition, replace };
         let new = self.services.apply_service(command).await?;
@@ -75,6 +76,20 @@ impl From<DefinitionError> for Refusal {
     fn from(error: DefinitionError) -> Self {
         Self::new(Code::InvalidField, error.to_string()).with("path", &error.path)
     }
+}
+
+/// A tool of an MCP server without a pinned definition could change under everybody's eyes.
+fn require_pins(definition: &ServiceDefinition) -> Result<(), Refusal> {
+    let is_unpinned = |tool: &ToolDefinition| {
+        let mapping = tool.mcp.as_ref();
+        mapping.is_some_and(|mapping| mapping.method == McpMethod::CallTool && mapping.definition_hash.is_none())
+    };
+    let Some((name, _)) = definition.tools.iter().find(|(_, tool)| is_unpinned(tool)) else { return Ok(()) };
+    let reason = format!(
+        "tool `{name}` of an MCP server has no `definition_hash`; mount the server with `toolgate mount add`, which pins \
+        what a person accepts, or give the hash of the definition"
+    );
+    Err(Refusal::new(Code::InvalidField, reason).with("path", format!("tools.{name}.mcp.definition_hash")))
 }
 
 pub(super) fn require_registrar(caller: &Caller) -> Result<(), Refusal> {

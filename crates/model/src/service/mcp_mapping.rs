@@ -31,7 +31,7 @@ pub struct McpMapping {
     /// INVARIANT: set for [`McpMethod::CallTool`] and for no other method.
     pub name: Option<String>,
     /// The hash of the definition that was accepted, see [`definition_hash`]. A call is refused if the server lists another
-    /// definition. Without it nothing is compared.
+    /// definition, and if there is no hash.
     pub definition_hash: Option<String>,
     /// What happens to characters of the result that a reader cannot see.
     pub hidden_characters: HiddenCharacters,

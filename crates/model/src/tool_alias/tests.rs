@@ -53,6 +53,25 @@ fn what_no_tool_is_called_is_not_read() {
     assert_eq!(ToolAlias::of_built_in("http.fetch").as_str(), "http-fetch");
 }
 
+#[test]
+fn a_prompt_has_the_name_that_a_tool_of_its_name_would_have() {
+    let service = ServiceName::parse("test").unwrap();
+    let of_prompt = |upstream: &str| ToolAlias::of_upstream(&service, upstream).to_string();
+    assert_eq!(of_prompt("simple_prompt"), "test_simple_prompt");
+    let Some(Meaning::Tool(found, name)) = read("test_simple_prompt") else { panic!("readable") };
+    assert_eq!((found, upstream_name(&name)), (service.clone(), Some("simple_prompt")));
+    // What has characters that no tool has is found by comparing.
+    let changed = of_prompt("files/summarize it");
+    assert!(is_fit(&changed) && changed.starts_with("test_files_summarize_it-"), "{changed}");
+    let Some(Meaning::Tool(_, name)) = read(&changed) else { panic!("readable") };
+    assert_eq!(upstream_name(&name), None);
+    for upstream in ["", "é", "mcp.x", "a__b", &"x".repeat(300)] {
+        let name = of_prompt(upstream);
+        assert!(is_fit(&name) && may_be_of(&name, &service), "{name}");
+        assert!(!may_be_of(&name, &ServiceName::parse("other").unwrap()), "{name}");
+    }
+}
+
 /// Names from few characters, so that there are many that look alike.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof!["[ab._-]{1,6}", "[ab._:@-]{1,40}", "[a-z]{1,8}[._][a-z]{1,8}", "[aZ09]{60,128}"]

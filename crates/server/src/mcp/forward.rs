@@ -1,6 +1,5 @@
 //! Resources, prompts and completions of mounted servers. Each is a call of the tool that the mount has for it, so that grants,
-//! guardians and the log apply; a caller without a grant for that tool sees nothing of the mount. A resource is
-//! `toolgate:SERVICE:URI` here, a prompt `SERVICE/NAME`.
+//! guardians and the log apply; a caller without a grant for that tool sees nothing of the mount.
 
 use std::sync::Arc;
 
@@ -16,8 +15,8 @@ use super::message::Params;
 use super::reply::{Reply, RpcError};
 use super::result;
 
-/// What the URIs of resources begin with.
-const SCHEME: &str = "toolgate:";
+mod names;
+
 /// How long a client may rely on a list, in milliseconds.
 const LIFETIME: u64 = 10_000;
 
@@ -65,7 +64,7 @@ async fn list(context: &Context, list: &List, mut params: Params) -> Result<Repl
             Some(Value::Array(elements)) => elements,
             _ => Vec::new(),
         };
-        elements.iter_mut().for_each(|element| rename(element, list.name, tool.service.as_str()));
+        elements.iter_mut().for_each(|element| names::rename(element, list.name, &tool.service));
         let next = match found.get("nextCursor").and_then(Value::as_str) {
             Some(next) => Some(format!("{}\n{next}", tool.service)),
             None => tools.get(number + 1).map(|next| next.service.to_string()),
@@ -83,15 +82,16 @@ async fn read(context: &mut Context, mut params: Params) -> Result<Reply, RpcErr
     let uri = params.take_text("uri")?;
     let missing =
         || RpcError { data: Some(json!({"uri": uri})), ..RpcError::invalid_params("there is no such resource") };
-    let (service, own) = resource(&uri).ok_or_else(missing)?;
-    let tool = of_service(context, "mcp.resources.read", service).await?.ok_or_else(missing)?;
-    let arguments = Map::from_iter([("uri".to_owned(), json!(own))]);
-    let mut found = match invoke_asking(context, "resources/read", &tool, arguments, Sent::take(&mut params)?).await? {
+    let resource = names::resource(context, "mcp.resources.read", &uri).await?.ok_or_else(missing)?;
+    let arguments = Map::from_iter([("uri".to_owned(), json!(resource.own))]);
+    let sent = Sent::take(&mut params)?;
+    let mut found = match invoke_asking(context, "resources/read", &resource.tool, arguments, sent).await? {
         Asked::Result(found) => found,
         asked @ Asked::Input(_) => return Ok(asked.into_reply()),
     };
-    if let Some(Value::Array(contents)) = found.get_mut("contents") {
-        contents.iter_mut().for_each(|content| rename(content, "uri", service));
+    // A client that reads a URI of the server's own is told of that one.
+    if let (true, Some(Value::Array(contents))) = (resource.is_qualified, found.get_mut("contents")) {
+        contents.iter_mut().for_each(|content| names::rename(content, "uri", &resource.tool.service));
     }
     Ok(Reply::Result(private(context, found)))
 }
@@ -100,11 +100,11 @@ async fn prompt(context: &mut Context, mut params: Params) -> Result<Reply, RpcE
     let name = params.take_text("name")?;
     let arguments = params.take_object("arguments")?;
     let missing = || RpcError::invalid_params("there is no such prompt");
-    let (service, own) = name.split_once('/').ok_or_else(missing)?;
-    let tool = of_service(context, "mcp.prompts.get", service).await?.ok_or_else(missing)?;
-    let arguments = Map::from_iter([("name".to_owned(), json!(own)), ("arguments".to_owned(), json!(arguments))]);
+    let prompt = names::prompt(context, "mcp.prompts.get", &name).await?.ok_or_else(missing)?;
+    let arguments =
+        Map::from_iter([("name".to_owned(), json!(prompt.own)), ("arguments".to_owned(), json!(arguments))]);
     let sent = Sent::take(&mut params)?;
-    invoke_asking(context, "prompts/get", &tool, arguments, sent).await.map(Asked::into_reply)
+    invoke_asking(context, "prompts/get", &prompt.tool, arguments, sent).await.map(Asked::into_reply)
 }
 
 async fn complete(context: &Context, mut params: Params) -> Result<Reply, RpcError> {
@@ -112,20 +112,19 @@ async fn complete(context: &Context, mut params: Params) -> Result<Reply, RpcErr
     let argument = params.take_object("argument")?;
     let missing = || RpcError::invalid_params("`params.ref` names no prompt and no resource");
     let text = |member: &str| reference.get(member).and_then(Value::as_str).map(str::to_owned);
-    let (service, member, own) = match (text("name"), text("uri")) {
-        (Some(name), None) => name.split_once('/').map(|(service, own)| (service.to_owned(), "name", own.to_owned())),
-        (None, Some(uri)) => resource(&uri).map(|(service, own)| (service.to_owned(), "uri", own.to_owned())),
-        _ => None,
-    }
-    .ok_or_else(missing)?;
-    let tool = of_service(context, "mcp.complete", &service).await?.ok_or_else(missing)?;
-    reference.insert(member.to_owned(), json!(own));
+    let (member, found) = match (text("name"), text("uri")) {
+        (Some(name), None) => ("name", names::prompt(context, "mcp.complete", &name).await?),
+        (None, Some(uri)) => ("uri", names::resource(context, "mcp.complete", &uri).await?),
+        _ => return Err(missing()),
+    };
+    let found = found.ok_or_else(missing)?;
+    reference.insert(member.to_owned(), json!(found.own));
     let mut arguments =
         Map::from_iter([("ref".to_owned(), json!(reference)), ("argument".to_owned(), json!(argument))]);
     if let Some(given) = params.take("context") {
         arguments.insert("context".to_owned(), given);
     }
-    invoke(context, &tool, arguments).await.map(Reply::Result)
+    invoke(context, &found.tool, arguments).await.map(Reply::Result)
 }
 
 /// Calls a tool of a mount; returns the members of its result.
@@ -177,8 +176,20 @@ fn members(outcome: Result<CallResult, Denial>) -> Result<Map<String, Value>, Rp
             Some(Value::Object(members)) => Ok(members),
             _ => Err(RpcError::internal("the mounted server returned no object")),
         },
-        outcome => Err(result::failure(outcome)),
+        Ok(result) => {
+            let code = refused_by_server(result.outcome.result.as_ref());
+            let failure = result::failure(Ok(result));
+            Err(RpcError { code: code.unwrap_or(failure.code), ..failure })
+        }
+        denied => Err(result::failure(denied)),
     }
+}
+
+/// The code of a server's error that says that the request is wrong, and not the server.
+fn refused_by_server(result: Option<&Value>) -> Option<i64> {
+    let code = result?.get("error")?.get("code")?.as_i64()?;
+    // The second is what a missing resource had before 2026-07-28.
+    matches!(code, -32602 | -32002).then_some(-32602)
 }
 
 /// The tools of this name that the caller may call, by service.
@@ -186,7 +197,7 @@ async fn mounted(context: &Context, name: &str) -> Result<Vec<Arc<Tool>>, RpcErr
     let refused = |refusal: Refusal| RpcError::of_refusal(&refusal);
     let mut tools = context.app.gate.administration.callable_tools(&context.caller).await.map_err(refused)?;
     // A colon ends the service in the URI of a resource.
-    let is_nameable = |tool: &Tool| !tool.service.as_str().contains(':');
+    let is_nameable = |tool: &Tool| !name.starts_with("mcp.resources.") || !tool.service.as_str().contains(':');
     tools.retain(|tool| tool.forwards_protocol() && tool.name.as_str() == name && is_nameable(tool));
     tools.sort_by(|one, other| one.service.cmp(&other.service));
     Ok(tools)
@@ -196,41 +207,10 @@ async fn of_service(context: &Context, name: &str, service: &str) -> Result<Opti
     Ok(mounted(context, name).await?.into_iter().find(|tool| tool.service.as_str() == service))
 }
 
-/// The service and the URI that it knows a resource by.
-fn resource(uri: &str) -> Option<(&str, &str)> {
-    uri.strip_prefix(SCHEME)?.split_once(':')
-}
-
-/// Puts the service before the name of an element.
-fn rename(element: &mut Value, member: &str, service: &str) {
-    let Some(Value::String(name)) = element.get_mut(member) else { return };
-    *name = match member {
-        "name" => format!("{service}/{name}"),
-        _ => format!("{SCHEME}{service}:{name}"),
-    };
-}
-
 /// What one caller sees is nobody else's.
 fn private(context: &Context, mut members: Map<String, Value>) -> Map<String, Value> {
     if context.era.is_modern() {
         cached(&mut members, LIFETIME);
     }
     members
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_uri_of_a_resource_leads_back_to_its_mount() {
-        let mut element = json!({"uri": "file:///a?b=c:d", "name": "a"});
-        rename(&mut element, "uri", "files");
-        assert_eq!(element["uri"], "toolgate:files:file:///a?b=c:d");
-        assert_eq!(resource(element["uri"].as_str().unwrap()), Some(("files", "file:///a?b=c:d")));
-        assert_eq!(resource("file:///a"), None);
-        assert_eq!(resource("toolgate:files"), None);
-        rename(&mut element, "name", "files");
-        assert_eq!(element["name"], "files/a");
-    }
 }

@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 use toolgate_model::service::definition_hash;
-use toolgate_testkit::mcp_server::{Conduct, McpProcess, McpServer, tools};
+use toolgate_testkit::mcp_server::{Conduct, McpProcess, McpServer, process_tools, tools};
 
 use crate::calls::shop::credential;
 use crate::world::{Actor, Reply, World, merged, setup, text};
 
 /// A service whose tools are those of a mounted server.
 fn mounted(url: Option<&str>, names: &[&str]) -> Value {
-    let definitions = tools();
+    let definitions = [tools(), process_tools()].concat();
     let mut service = json!({"service": "mounted", "version": "1", "source": "mcp", "tools": {}});
     if let Some(url) = url {
         service["base_url"] = json!(url);
@@ -114,6 +114,18 @@ fn a_tool_that_changed_since_it_was_accepted_is_quarantined() {
     let body = mount.call("echo", json!({"text": "hello"})).expect(409);
     assert_eq!(body["error"]["code"], "TOOL_QUARANTINED", "{body}");
     assert!(server.received("tools/call").is_empty());
+}
+
+#[test]
+fn a_tool_without_a_pinned_definition_cannot_be_registered() {
+    let (world, server) = (world(), McpServer::start(true, false));
+    let mut service = mounted(Some(&server.url()), &["echo", "whoami"]);
+    service["tools"]["whoami"]["mcp"].as_object_mut().unwrap().remove("definition_hash");
+    let admin = world.admin();
+    let refused = admin.post("/api/v1/services", &service).refused(400, "INVALID_FIELD");
+    assert!(text(&refused, "/message").contains("toolgate mount add"), "{refused}");
+    service["tools"].as_object_mut().unwrap().remove("whoami");
+    admin.post("/api/v1/services", &service).created();
 }
 
 #[test]

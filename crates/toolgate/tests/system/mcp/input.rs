@@ -1,7 +1,8 @@
 //! Mounted servers that interrupt a call to ask the client for input, and hostile ones on both sides.
 
 use serde_json::{Value, json};
-use toolgate_testkit::mcp_server::{Conduct, McpServer};
+use toolgate_model::service::definition_hash;
+use toolgate_testkit::mcp_server::{Conduct, McpServer, tools};
 
 use super::mounted::mount;
 use crate::approvals::office::person;
@@ -277,10 +278,11 @@ fn input_approves_nothing_and_approvers_see_it() {
     let (admin, agent) = (world.admin(), world.agent("agent", &["tools.invoke"]));
     let clerk = person(&admin, "clerk", &["approvals.decide"], &[]);
     let server = McpServer::start(true, false);
+    let mapping = json!({"method": "tools/call", "name": "echo", "definition_hash": definition_hash(&tools()[0])});
     let service = json!({
         "service": "mounted", "version": "1", "source": "mcp", "base_url": server.url(),
         "tools": {"echo": {
-            "scope": "echo", "approval": "always", "mcp": {"method": "tools/call", "name": "echo"},
+            "scope": "echo", "approval": "always", "mcp": mapping,
             "parameters": {"text": {"type": "string"}}
         }}
     });

@@ -8,6 +8,8 @@ use crate::world::{Actor, World, id, on_both_engines, text};
 on_both_engines! {
     the_result_of_a_mounted_server_is_returned_as_it_is,
     resources_are_forwarded_under_grants,
+    a_resource_is_read_by_its_own_uri_where_one_mount_can_have_it,
+    prompts_have_aliases_like_tools,
 }
 
 /// Mounts a server, accepts all of it, and makes a credential for it; returns the credential.
@@ -22,7 +24,7 @@ pub(super) fn mount(admin: &Actor, name: &str, server: &McpServer) -> String {
     admin.post(&format!("/api/v1/mounts/{name}/accept"), &accepted).ok();
     let body = json!({
         "service": name, "label": name, "auth_type": "bearer_token", "metadata": {},
-        "scopes_available": ["echo", "fail", "whoami", "resources.read"], "material": {"token": "sk_live_of_the_mount"},
+        "scopes_available": ["echo", "fail", "whoami", "resources.read", "prompts.read"], "material": {"token": "sk_live_of_the_mount"},
     });
     id(&admin.post(&format!("/api/v1/vaults/{vault}/credentials"), &body).created())
 }
@@ -78,11 +80,74 @@ fn resources_are_forwarded_under_grants(world: &World) {
 
     let missing = agent.mcp("resources/read", json!({"uri": "toolgate:gamma:test://one"})).rpc_error(400, -32602);
     assert_eq!(missing["error"]["data"]["uri"], "toolgate:gamma:test://one");
-    agent.mcp("prompts/get", json!({"name": "gamma/greet"})).rpc_error(400, -32602);
     let other = world.agent("other", &["tools.invoke"]);
     assert_eq!(other.mcp("resources/list", json!({})).rpc()["resources"], json!([]));
     other.mcp("resources/read", json!({"uri": "toolgate:beta:test://two"})).rpc_error(400, -32602);
     let calls = admin.get("/api/v1/invocations?agent_id=agent&limit=100").ok();
     let tools: Vec<&str> = calls["invocations"].as_array().unwrap().iter().map(|call| text(call, "/tool")).collect();
     assert!(tools.contains(&"mcp.resources.read"), "all of it is logged: {tools:?}");
+}
+
+fn a_resource_is_read_by_its_own_uri_where_one_mount_can_have_it(world: &World) {
+    let (admin, agent) = (world.admin(), world.agent("agent", &["tools.invoke"]));
+    let (first, second) = (McpServer::start(true, false), McpServer::start(true, false));
+    first.script().resources = vec!["test://static-text".to_owned()];
+    second.script().resources = vec!["test://own".to_owned(), "test://two".to_owned()];
+    let read = |uri: &str| agent.mcp("resources/read", json!({"uri": uri}));
+    read("test://static-text").rpc_error(400, -32602);
+    let credential = mount(&admin, "alpha", &first);
+    admin.grants(&credential, "agent", json!({"scopes": ["resources.read"]}));
+    // The one mount with resources is asked for whatever is read.
+    let found = read("test://static-text").rpc();
+    assert_eq!(found["contents"], json!([{"uri": "test://static-text", "text": "resource"}]), "as it was asked for");
+    assert_eq!(read("test://anything").rpc()["contents"][0]["uri"], "test://anything");
+    read("test://missing").rpc_error(400, -32602);
+    // A mount that the agent has no grant for changes nothing.
+    let credential = mount(&admin, "beta", &second);
+    assert_eq!(read("test://anything").rpc()["contents"][0]["uri"], "test://anything");
+    admin.grants(&credential, "agent", json!({"scopes": ["resources.read"]}));
+    // Among several, the one that lists it.
+    read("test://static-text").rpc();
+    read("test://two").rpc();
+    assert_eq!(second.received("resources/read").len(), 1);
+    // Both have a template for it: nobody is guessed.
+    let refused = read("test://anything").rpc_error(400, -32602);
+    assert_eq!(refused["error"]["data"]["services"], json!(["alpha", "beta"]));
+    assert!(text(&refused, "/error/message").contains("toolgate:SERVICE:URI"), "{refused}");
+    // A server cannot take over a resource by listing it as well.
+    second.script().resources.push("test://static-text".to_owned());
+    read("test://static-text").rpc_error(400, -32602);
+    let qualified = read("toolgate:alpha:test://static-text").rpc();
+    assert_eq!(qualified["contents"][0]["uri"], "toolgate:alpha:test://static-text");
+    assert_eq!(second.received("resources/read").len(), 1);
+}
+
+fn prompts_have_aliases_like_tools(world: &World) {
+    let (admin, agent) = (world.admin(), world.agent("agent", &["tools.invoke"]));
+    let server = McpServer::start(true, false);
+    server.script().prompts = vec!["simple_prompt".to_owned(), "odd/name of it".to_owned()];
+    let credential = mount(&admin, "test", &server);
+    admin.grants(&credential, "agent", json!({"scopes": ["prompts.read"]}));
+    let listed = agent.mcp("prompts/list", json!({})).rpc();
+    let names: Vec<&str> = listed["prompts"].as_array().unwrap().iter().map(|one| text(one, "/name")).collect();
+    let &[simple, odd] = names.as_slice() else { panic!("{listed}") };
+    assert_eq!(simple, "test_simple_prompt");
+    assert!(odd.starts_with("test_odd_name_of_it-") && odd.len() <= 64, "{odd}");
+    let said = |name: &str| {
+        let got = agent.mcp("prompts/get", json!({"name": name, "arguments": {"a": "b"}})).rpc();
+        text(&got, "/messages/0/content/text").to_owned()
+    };
+    assert_eq!(said(simple), "\"simple_prompt\" {\"a\":\"b\"}");
+    assert_eq!(said(odd), "\"odd/name of it\" {\"a\":\"b\"}");
+    assert_eq!(said("test/odd/name of it"), said(odd), "as prompts were named before");
+    let reference = json!({"type": "ref/prompt", "name": simple});
+    let argument = json!({"name": "a", "value": "b"});
+    let completed = agent.mcp("completion/complete", json!({"ref": reference, "argument": argument})).rpc();
+    assert_eq!(completed["completion"]["values"][0], "simple_prompt");
+    for unknown in ["gamma/greet", "gamma_greet", "greet", "test_odd_name_of_it-000000000000"] {
+        agent.mcp("prompts/get", json!({"name": unknown})).rpc_error(400, -32602);
+    }
+    let other = world.agent("other", &["tools.invoke"]);
+    assert_eq!(other.mcp("prompts/list", json!({})).rpc()["prompts"], json!([]));
+    other.mcp("prompts/get", json!({"name": simple})).rpc_error(400, -32602);
 }
