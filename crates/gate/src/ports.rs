@@ -12,3 +12,4 @@ pub mod policy_book;
 pub mod sealer;
 pub mod source;
 pub mod telemetry;
+pub mod tokens;

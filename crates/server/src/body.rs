@@ -108,6 +108,13 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     if !value.is_object() {
         return Err(Refusal::new(Code::InvalidField, "the body must be a JSON object").with("path", "the body"));
     }
+    // Keeping track of the path copies every name, so it is done only for a body that is refused.
+    T::deserialize(value).or_else(|_| parse_tracking(bytes))
+}
+
+/// The same for a body that does not fit: the refusal names the path.
+fn parse_tracking<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+    let value = strict_json::parse(bytes).map_err(|error| malformed(&error))?;
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         misfit(&path, &error.into_inner().to_string())

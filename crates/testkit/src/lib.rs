@@ -18,5 +18,6 @@ pub mod ledger_fixture;
 pub mod mcp_server;
 pub mod nginx;
 pub mod postgres;
+pub mod token_signer;
 pub mod trail;
 pub mod upstream;

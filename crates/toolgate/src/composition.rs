@@ -61,6 +61,7 @@ const LEDGER_FILE: &str = "ledger.sqlite3";
 mod endpoints;
 mod guardians;
 mod history;
+mod identity;
 mod keys;
 mod mounts;
 mod telemetry;
@@ -249,6 +250,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         max_body: configuration.max_body_bytes,
         openwop: configuration.openwop,
         mcp: Mcp::new(configuration.mcp.clone(), clock),
+        protected_resource: identity::published(configuration),
         hooks: configuration.guardians.hooks.clone(),
         tasks: Arc::default(),
         shutdown: Arc::new(Shutdown::default()),
@@ -403,6 +405,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
         policy_book: Arc::new(CedarBook),
         approver: Arc::clone(&broker) as Arc<dyn Approver>,
         telemetry: Arc::new(CallTelemetry::new(Arc::clone(&metrics), configuration.call_log, spans)),
+        tokens: identity::open(configuration),
         process,
     };
     let gate = Gate::new(ports, Arc::new(audit_key), settings);

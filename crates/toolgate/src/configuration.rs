@@ -24,6 +24,7 @@ use crate::telemetry::CallLog;
 
 pub use self::example::example;
 pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
+pub use self::identity::IssuerEntry;
 use self::keys::Key;
 pub use self::mounts::MountEntry;
 pub use self::network::NetworkSettings;
@@ -34,6 +35,7 @@ pub use self::webhook::WebhookSettings;
 pub mod example;
 mod file;
 mod guardians;
+mod identity;
 pub mod keys;
 mod mounts;
 mod network;
@@ -115,6 +117,8 @@ pub struct Configuration {
     pub max_lookups: usize,
     /// External guardians, and the settings of runtimes that send hook requests.
     pub guardians: GuardianSettings,
+    /// The issuers whose access tokens are accepted.
+    pub issuers: Vec<IssuerEntry>,
     /// The MCP servers that are processes of this machine.
     pub mounts: Vec<MountEntry>,
     /// How often mounted servers are inspected.
@@ -266,7 +270,9 @@ impl Configuration {
         let public_url = resolved.optional_text(&keys::PUBLIC_URL);
         let mounts_file = resolved.optional_path(&keys::MOUNTS_FILE);
         let mounts = mounts_file.as_deref().map(mounts::read).transpose()?.unwrap_or_default();
-        let own_files = [resolved.file().cloned(), environment.configuration_home(), mounts_file];
+        let identity_file = resolved.optional_path(&keys::IDENTITY_FILE);
+        let issuers = identity_file.as_deref().map(|file| identity::read(file, public_url.as_deref())).transpose()?;
+        let own_files = [resolved.file().cloned(), environment.configuration_home(), mounts_file, identity_file];
         Ok(Self {
             own_files: own_files.into_iter().flatten().chain(guardians.files.iter().cloned()).collect(),
             network,
@@ -285,6 +291,7 @@ impl Configuration {
             max_outbound: resolved.count(&keys::MAX_OUTBOUND)?,
             max_lookups: resolved.count(&keys::MAX_LOOKUPS)?,
             guardians,
+            issuers: issuers.unwrap_or_default(),
             mounts,
             check_mounts_every: resolved.seconds(&keys::MOUNTS_CHECK)?,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),

@@ -1,8 +1,7 @@
 //! The headers of a request to a server over HTTP, which repeat what its body says so that proxies can route by it.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use toolgate_model::mirrored::header_text;
 
 use super::message::{MODERN, Request};
 
@@ -19,7 +18,7 @@ pub(crate) fn modern(request: &Request<'_>) -> Vec<Header> {
     let mut headers = common();
     headers.push(("mcp-protocol-version".to_owned(), MODERN.to_owned()));
     headers.push(("mcp-method".to_owned(), request.method.to_owned()));
-    headers.extend(request.name.as_ref().map(|name| ("mcp-name".to_owned(), encoded(name))));
+    headers.extend(request.name.as_ref().map(|name| ("mcp-name".to_owned(), header_text(name))));
     if let Some((schema, arguments)) = request.marked {
         marked(schema, arguments, 0, &mut headers);
     }
@@ -48,7 +47,7 @@ fn marked(schema: &Value, arguments: &Value, depth: usize, headers: &mut Vec<Hea
             let header = format!("mcp-param-{}", mark.to_ascii_lowercase());
             // A name that is none, or that stands twice, is a fault of the definition: the server will say so.
             if is_token(mark) && !headers.iter().any(|(taken, _)| *taken == header) {
-                headers.push((header, encoded(&value)));
+                headers.push((header, header_text(&value)));
             }
         }
         marked(property, argument, depth + 1, headers);
@@ -67,16 +66,6 @@ fn plain(value: &Value) -> Option<String> {
 fn is_token(name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_token)
-}
-
-/// A value as it may stand in a header: in base64 where it could not be written or read as it is.
-fn encoded(value: &str) -> String {
-    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    let bytes = value.as_bytes();
-    let looks_encoded = value.starts_with("=?base64?") && value.ends_with("?=");
-    let is_writable = bytes.iter().all(|byte| (0x20..=0x7e).contains(byte));
-    let is_plain = is_writable && !looks_encoded && !is_blank(bytes.first()) && !is_blank(bytes.last());
-    if is_plain { value.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(bytes)) }
 }
 
 #[cfg(test)]
@@ -111,14 +100,14 @@ mod tests {
     #[test]
     fn what_a_header_cannot_hold_is_encoded() {
         for plain in ["", "us-east 1", "=?base64?", "a=b"] {
-            assert_eq!(encoded(plain), plain);
+            assert_eq!(header_text(plain), plain);
         }
         for (value, expected) in
             [("é", "=?base64?w6k=?="), (" a", "=?base64?IGE=?="), ("a\r\nx: y", "=?base64?YQ0KeDogeQ==?=")]
         {
-            assert_eq!(encoded(value), expected);
+            assert_eq!(header_text(value), expected);
         }
-        assert!(encoded("=?base64?YQ==?=").len() > 15);
+        assert!(header_text("=?base64?YQ==?=").len() > 15);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::SourceKind;
 use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{GrantId, InvocationId};
-use toolgate_model::invocation::{InvocationError, InvocationStatus, cost_shape};
+use toolgate_model::invocation::{CallCost, InvocationError, InvocationStatus};
 use toolgate_model::service::ToolName;
 use toolgate_model::time::Timestamp;
 
@@ -57,7 +57,7 @@ pub struct CallOutcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Box<InputRequired>>,
     /// In the form of the protocol.
-    pub cost: Value,
+    pub cost: CallCost,
     pub duration_ms: u64,
     pub timestamp: Timestamp,
 }
@@ -120,7 +120,7 @@ impl Pipeline {
             truncated: inspected.truncated,
             error: inspected.error,
             input: inspected.input,
-            cost: cost_shape(invocation.cost),
+            cost: invocation.cost.into(),
             duration_ms,
             timestamp: audit.time,
         };

@@ -76,7 +76,11 @@ impl Operation for DetachCall {
 }
 
 fn entry(payload: EventPayload, call: &DetachedCall) -> Entry {
-    Entry { run: Some(call.id.to_string()), tool: Some(call.tool.clone()), ..Entry::about(payload, &call.agent) }
+    Entry {
+        run: Some(call.id.to_string()),
+        tool: Some(call.tool.as_str().into()),
+        ..Entry::about(payload, &call.agent)
+    }
 }
 
 /// The call that was stored under the same idempotency key; refused where it was another request.

@@ -11,6 +11,7 @@ use toolgate_gate::refusal::{Code, Kind, Refusal};
 
 use super::era::{Era, supported};
 use super::message::RequestId;
+use crate::challenge;
 use crate::openintent::error::status as status_of;
 
 /// Names this server in the results of the modern era.
@@ -120,11 +121,14 @@ const JSON: [(header::HeaderName, HeaderValue); 2] = [
 
 /// A refusal of the request itself, before its message is looked at.
 pub(super) fn refused(refusal: &Refusal) -> Response {
+    challenged(refusal, challenge::Request::default())
+}
+
+/// The refusal of a caller, which tells how it gets a credential.
+pub(super) fn challenged(refusal: &Refusal, request: challenge::Request<'_>) -> Response {
     let mut response = RpcError::of_refusal(refusal).with_status(status_of(refusal.code()), None);
     let headers = response.headers_mut();
-    if refusal.code().kind() == Kind::Unauthenticated {
-        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
+    challenge::add(headers, refusal, request);
     let retry_after = refusal.details().find(|(name, _)| *name == "retry_after_seconds");
     if let Some(value) = retry_after.and_then(|(_, seconds)| HeaderValue::try_from(seconds.to_string()).ok()) {
         headers.insert(header::RETRY_AFTER, value);

@@ -177,8 +177,8 @@ keys! {
     RATE_LIMIT_BURST = "server.rate_limit.burst": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Nothing, "100", None, "TOOLGATE_RATE_LIMIT_BURST",
         "The maximum number of these requests in a burst. Default: rate_limit.requests.";
     PUBLIC_URL = "server.public_url": Kind::PublicUrl, Fallback::Nothing, r#""https://gate.example.com""#, None, "TOOLGATE_PUBLIC_URL",
-        "The URL of this gate for browsers, used for the links that the approval webhook receives. Default: none, no \
-        links are sent.";
+        "The URL of this gate for browsers, used for the links that the approval webhook receives and as the \
+        audience of access tokens. Default: none, no links are sent.";
     SEAMS = "server.seams": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_SEAMS",
         "Serves the seams of the OpenWOP conformance suite under /v1/host/sample. Leave it off in production.";
     DATA = "ledger.data": Kind::Path, Fallback::DataHome, r#""/var/lib/toolgate""#, Some("--data"), "TOOLGATE_DATA",
@@ -277,6 +277,9 @@ keys! {
         "A file with the mounted MCP servers that the gate runs as processes of this machine. Default: none.";
     MOUNTS_CHECK = "mounts.check_seconds": Kind::Integer { least: 10, most: 86_400 }, Fallback::Example, "300", None, "TOOLGATE_MOUNTS_CHECK_SECONDS",
         "How often each mounted MCP server is inspected for changed definitions. A change that a server announces is looked at immediately.";
+    IDENTITY_FILE = "identity.file": Kind::Path, Fallback::Nothing, r#""identity.toml""#, None, "TOOLGATE_IDENTITY_FILE",
+        "A file with the issuers whose access tokens are accepted besides keys. It needs server.public_url. Default: \
+        none, only keys are accepted.";
     GUARDIANS_FILE = "guardians.file": Kind::Path, Fallback::Nothing, r#""guardians.toml""#, None, "TOOLGATE_GUARDIANS_FILE",
         "A file that configures the guardians consulted about calls and results, and the runtimes that send hook \
         requests to /v1/hooks/aos. Default: none.";

@@ -7,6 +7,7 @@
     reason = "this is a test, and its helpers too"
 )]
 
+mod access_tokens;
 mod approvals;
 mod approvals_terminal;
 mod audit_log;
@@ -18,6 +19,7 @@ mod calls;
 mod cli;
 mod client_certificates;
 mod configuration;
+mod connect;
 mod crash;
 mod database_down;
 mod decisions;
