@@ -175,6 +175,7 @@ pub(crate) fn failure(error: &SendError) -> SourceFailure {
         truncated: false,
         sent: error.reached_service(),
         timed_out: matches!(error, SendError::TimedOut { .. } | SendError::LookupTimedOut { .. }),
+        input: None,
     }
 }
 

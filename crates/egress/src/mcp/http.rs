@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use toolgate_gate::ports::mount::{McpEra, MountSession};
 use toolgate_gate::ports::source::{FailureKind, Renewal, SourceFailure};
 use toolgate_gate::ports::telemetry::TracedCall;
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
 use toolgate_model::credential::AuthType;
@@ -23,6 +24,7 @@ use super::events::Events;
 use super::greeting::{Greeting, may_be_legacy};
 use super::headers::{self, Header};
 use super::message::{self, Envelope, Request};
+use super::questions::Questions;
 use super::reporter::Reporter;
 use super::result::{Raw, malformed};
 use crate::adapter::{OutboundCall, failure, not_executable};
@@ -61,6 +63,8 @@ pub(crate) struct Endpoint<'a> {
     pub(crate) renewal: &'a dyn Renewal,
     pub(crate) traced: Option<&'a TracedCall>,
     pub(crate) reporter: Option<&'a Reporter<'a>>,
+    /// The client of the call, if the server may ask it.
+    pub(crate) questions: Option<&'a Questions<'a>>,
 }
 
 /// What is spoken with a server, as the handshake has shown.
@@ -142,7 +146,7 @@ impl Endpoint<'_> {
     }
 
     async fn initialize(&self, redactor: &mut Redactor, id: u64) -> Result<Session, SourceFailure> {
-        let body = Request::initialize().write(id, McpEra::Legacy, None);
+        let body = Request::initialize(self.capabilities()).write(id, McpEra::Legacy, None);
         let posted = self.post(body, &headers::legacy(None, None), self.deadline, redactor).await?;
         let session = session_id(&posted.headers).map_err(|reason| malformed(posted.status, reason))?;
         let raw = self.response(posted, id, None, redactor, &mut Announced::default()).await?;
@@ -159,6 +163,11 @@ impl Endpoint<'_> {
         let session = Session::of(greeting, session.as_deref());
         self.notify(message::notification("notifications/initialized", ""), &session, self.deadline, redactor).await?;
         Ok(session)
+    }
+
+    /// What a server of the legacy era may ask for in a session that is begun here.
+    pub(crate) fn capabilities(&self) -> InputCapabilities {
+        self.questions.map(Questions::capabilities).unwrap_or_default()
     }
 
     /// Sends a request in a session.
@@ -301,11 +310,20 @@ impl Endpoint<'_> {
                         if let Some(reporter) = self.reporter.filter(|_| method == message::PROGRESS) {
                             reporter.report(&message, id, redactor);
                         }
+                        if let Some(questions) = self.questions.filter(|_| method == message::LOG) {
+                            questions.log(&message, redactor);
+                        }
                     }
                     Ok(Envelope::Request { id, method }) => {
                         requests += 1;
                         if let Some(session) = session.filter(|session| session.greeting.era == McpEra::Legacy) {
-                            self.notify(message::refusal(&id, &method), session, self.deadline, redactor).await?;
+                            let response = match self.questions {
+                                Some(questions) => {
+                                    questions.response(&message, (&id, &method), redactor, self.deadline).await
+                                }
+                                None => message::refusal(&id, &method),
+                            };
+                            self.notify(response, session, self.deadline, redactor).await?;
                         }
                     }
                     Err(_) => return Err(malformed(status, "the server's stream has an event that is no message")),

@@ -6,10 +6,11 @@ use std::io::Write;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolgate_gate::call::UpstreamProgress;
 use toolgate_gate::ports::mount::McpEra;
 use toolgate_gate::ports::telemetry::TracedCall;
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::mirrored::Mirrored;
 use toolgate_model::service::{McpMapping, McpMethod};
 use toolgate_model::strict_json::{self, StrictJsonError};
@@ -27,12 +28,12 @@ const START: &str = "{\"jsonrpc\":\"2.0\",";
 const PROGRESS_LIMIT: usize = 1_000;
 /// Who the gate says that it is.
 const CLIENT_INFO: &str = concat!("{\"name\":\"toolgate\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}");
-/// The same for all requests of the modern era: its version, who the gate is, and what it can do.
+/// The same for all requests of the modern era: its version and who the gate is; the capabilities follow.
 const MODERN_META: &str = concat!(
     "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",",
     "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"toolgate\",\"version\":\"",
     env!("CARGO_PKG_VERSION"),
-    "\"},\"io.modelcontextprotocol/clientCapabilities\":{}"
+    "\"},\"io.modelcontextprotocol/clientCapabilities\":"
 );
 
 /// A request without its id and `_meta`.
@@ -49,6 +50,8 @@ pub(crate) struct Request<'a> {
     pub(crate) mirrored: Option<(&'a [Mirrored], &'a Map<String, Value>)>,
     /// Whether the server is asked to say how far it is.
     pub(crate) observed: bool,
+    /// What the server may ask the client of the call for; `None` for requests that are not interrupted.
+    pub(crate) input: Option<InputCapabilities>,
 }
 
 impl<'a> Request<'a> {
@@ -62,7 +65,8 @@ impl<'a> Request<'a> {
             _ => None,
         };
         let params_at = mapping.method.opening().len();
-        Self { method: mapping.method.as_str(), message, params_at, name, mirrored: None, observed: false }
+        let method = mapping.method.as_str();
+        Self { method, message, params_at, name, mirrored: None, observed: false, input: None }
     }
 
     /// One of the protocol itself, with these members of `params`, as JSON without braces.
@@ -76,15 +80,16 @@ impl<'a> Request<'a> {
             name: None,
             mirrored: None,
             observed: false,
+            input: None,
         }
     }
 
     /// The request of the legacy handshake.
-    pub(crate) fn initialize() -> Self {
-        let [newest, ..] = LEGACY;
+    pub(crate) fn initialize(capabilities: InputCapabilities) -> Self {
+        let ([newest, ..], capabilities) = (LEGACY, capabilities.to_json());
         Self::of_protocol(
             "initialize",
-            &format!("\"protocolVersion\":\"{newest}\",\"capabilities\":{{}},\"clientInfo\":{CLIENT_INFO}"),
+            &format!("\"protocolVersion\":\"{newest}\",\"capabilities\":{capabilities},\"clientInfo\":{CLIENT_INFO}"),
         )
     }
 
@@ -109,7 +114,7 @@ impl<'a> Request<'a> {
         let _ = write!(message, "\"id\":{id},");
         message.extend_from_slice(head);
         let before = message.len();
-        write_meta(&mut message, era, traced, self.observed.then_some(id));
+        write_meta(&mut message, era, traced, self.observed.then_some(id), self.input.unwrap_or_default());
         if message.len() > before {
             message.extend_from_slice(if rest.starts_with(b"}") { b"}" } else { b"}," });
         }
@@ -119,7 +124,13 @@ impl<'a> Request<'a> {
 }
 
 /// The members of `_meta` that a request has, as its first member without the closing brace; nothing where it has none.
-fn write_meta(message: &mut Vec<u8>, era: McpEra, traced: Option<&TracedCall>, progress_token: Option<u64>) {
+fn write_meta(
+    message: &mut Vec<u8>,
+    era: McpEra,
+    traced: Option<&TracedCall>,
+    progress_token: Option<u64>,
+    capabilities: InputCapabilities,
+) {
     let mut separator = "\"_meta\":{";
     let mut next = |message: &mut Vec<u8>| {
         message.extend_from_slice(std::mem::replace(&mut separator, ",").as_bytes());
@@ -128,6 +139,10 @@ fn write_meta(message: &mut Vec<u8>, era: McpEra, traced: Option<&TracedCall>, p
     if era == McpEra::Modern {
         next(message);
         message.extend_from_slice(MODERN_META.as_bytes());
+        match capabilities == InputCapabilities::default() {
+            true => message.extend_from_slice(b"{}"),
+            false => message.extend_from_slice(capabilities.to_json().to_string().as_bytes()),
+        }
     }
     if let Some(token) = progress_token {
         next(message);
@@ -157,15 +172,22 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     notification("notifications/cancelled", &format!("\"requestId\":{id},\"reason\":\"nobody waits any more\""))
 }
 
-/// The response to a request of a server: the gate offers servers nothing but to show that it is alive.
+/// The response to a request of a server that is passed on to nobody: the gate itself only shows that it is alive.
 pub(crate) fn refusal(id: &Value, method: &str) -> Vec<u8> {
     match method {
-        "ping" => format!("{START}\"id\":{id},\"result\":{{}}}}"),
-        _ => format!(
-            "{START}\"id\":{id},\"error\":{{\"code\":-32601,\"message\":\"this client takes no requests of servers\"}}}}"
-        ),
+        "ping" => result(id, &Map::new()),
+        _ => error(id, -32601, "this client takes no such requests of servers"),
     }
-    .into_bytes()
+}
+
+/// The response to a request of a server.
+pub(crate) fn result(id: &Value, result: &Map<String, Value>) -> Vec<u8> {
+    format!("{START}\"id\":{id},\"result\":{}}}", json!(result)).into_bytes()
+}
+
+/// The response to a request of a server that has no result.
+pub(crate) fn error(id: &Value, code: i64, message: &str) -> Vec<u8> {
+    format!("{START}\"id\":{id},\"error\":{}}}", json!({"code": code, "message": message})).into_bytes()
 }
 
 /// What a message is, as far as it is needed to route it.
@@ -220,6 +242,8 @@ impl Envelope {
     }
 }
 
+/// The method by which a server logs to the client.
+pub(crate) const LOG: &str = "notifications/message";
 /// The method by which a server says how far it is.
 pub(crate) const PROGRESS: &str = "notifications/progress";
 

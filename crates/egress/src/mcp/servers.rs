@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use tokio::time::{Instant, timeout_at};
 use toolgate_gate::ports::mount::{McpEra, MessageGuard, MountSession, MountSessions};
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::redaction::Redactor;
@@ -24,7 +25,7 @@ use crate::time::now;
 
 /// How many servers are remembered, each with a credential.
 const SERVER_LIMIT: usize = 4_096;
-/// How many sessions one server has with the gate; each principal has one at most.
+/// How many sessions one server has with the gate; each principal has one for each set of capabilities.
 const SESSION_LIMIT: usize = 1_024;
 /// How long a session may be idle.
 const SESSION_IDLE: Duration = Duration::from_secs(600);
@@ -65,9 +66,16 @@ struct State {
     used: Option<Instant>,
     modern: Option<(Arc<Session>, Instant)>,
     is_legacy: Option<Instant>,
-    /// The session of each principal, and of the gate itself, with the time of its last use: what a server keeps for one
-    /// of them is not shown to another.
-    sessions: HashMap<Option<PrincipalId>, (Arc<Session>, Instant)>,
+    /// The sessions, with the time of their last use.
+    sessions: HashMap<SessionKey, (Arc<Session>, Instant)>,
+}
+
+/// With whom a session is: a principal, or the gate itself. What a server keeps for one of them is not shown to another,
+/// and it asks each client only for what that client has declared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct SessionKey {
+    agent: Option<PrincipalId>,
+    capabilities: InputCapabilities,
 }
 
 impl Servers {
@@ -134,11 +142,12 @@ impl Server {
     async fn session(
         &self,
         user: &PeerUser<'_>,
+        key: &SessionKey,
         endpoint: &Endpoint<'_>,
         redactor: &mut Redactor,
         ids: &(dyn Fn() -> u64 + Sync),
     ) -> Result<Arc<Session>, SourceFailure> {
-        if let Some(session) = self.current(user.principal) {
+        if let Some(session) = self.current(key) {
             return Ok(session);
         }
         let waiting = timeout_at(endpoint.deadline, self.greeting.lock()).await;
@@ -146,7 +155,7 @@ impl Server {
             timed_out: true,
             ..SourceFailure::not_sent(FailureKind::Proxy, "the time for this call was over during the handshake")
         })?;
-        if let Some(session) = self.current(user.principal) {
+        if let Some(session) = self.current(key) {
             return Ok(session);
         }
         let known = self.state().is_legacy.filter(|since| now() - *since < ERA_AGE).map(|_| McpEra::Legacy);
@@ -159,7 +168,7 @@ impl Server {
                 {
                     *session.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
                 }
-                Ok(self.keep(user.principal, session))
+                Ok(self.keep(key, session))
             }
             Err(failure) => {
                 self.state().is_legacy = None;
@@ -169,20 +178,20 @@ impl Server {
         }
     }
 
-    fn current(&self, agent: Option<&PrincipalId>) -> Option<Arc<Session>> {
+    fn current(&self, key: &SessionKey) -> Option<Arc<Session>> {
         let now = now();
         let mut state = self.state();
         state.used = Some(now);
         if let Some((session, since)) = &state.modern {
             return (now - *since < ERA_AGE).then(|| Arc::clone(session));
         }
-        let (session, used) = state.sessions.get_mut(&agent.cloned())?;
+        let (session, used) = state.sessions.get_mut(key)?;
         let is_idle = now - *used >= SESSION_IDLE;
         *used = now;
         (!is_idle).then(|| Arc::clone(session))
     }
 
-    fn keep(&self, agent: Option<&PrincipalId>, session: Session) -> Arc<Session> {
+    fn keep(&self, key: &SessionKey, session: Session) -> Arc<Session> {
         let (session, now) = (Arc::new(session), now());
         let mut state = self.state();
         match session.greeting.era {
@@ -196,22 +205,20 @@ impl Server {
                 state.is_legacy.get_or_insert(now);
                 state.sessions.retain(|_, (_, used)| now - *used < SESSION_IDLE);
                 if state.sessions.len() >= SESSION_LIMIT {
-                    let oldest =
-                        state.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(agent, _)| agent.clone());
-                    oldest.map(|agent| state.sessions.remove(&agent));
+                    let oldest = state.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
+                    oldest.map(|key| state.sessions.remove(&key));
                 }
-                state.sessions.insert(agent.cloned(), (Arc::clone(&session), now));
+                state.sessions.insert(key.clone(), (Arc::clone(&session), now));
             }
         }
         session
     }
 
     /// Ends what is known of a session, unless there is a newer one.
-    fn forget(&self, agent: Option<&PrincipalId>, session: &Arc<Session>) {
+    fn forget(&self, key: &SessionKey, session: &Arc<Session>) {
         let mut state = self.state();
-        let agent = agent.cloned();
-        if state.sessions.get(&agent).is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
-            state.sessions.remove(&agent);
+        if state.sessions.get(key).is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
+            state.sessions.remove(key);
         }
         if state.modern.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
             state.modern = None;
@@ -237,7 +244,11 @@ pub(crate) struct HttpPeer<'a> {
 impl HttpPeer<'_> {
     /// The session, begun now if there is none.
     pub(crate) async fn session(&mut self) -> Result<Arc<Session>, SourceFailure> {
-        self.server.session(self.user, self.endpoint, self.redactor, self.ids).await
+        self.server.session(self.user, &self.key(), self.endpoint, self.redactor, self.ids).await
+    }
+
+    fn key(&self) -> SessionKey {
+        SessionKey { agent: self.user.principal.cloned(), capabilities: self.endpoint.capabilities() }
     }
 }
 
@@ -258,17 +269,17 @@ impl Peer for HttpPeer<'_> {
                 Ok(Responded::Message(raw)) => {
                     // A server that refuses the form of the request may have been replaced by another one.
                     if matches!(raw.http_status, 400 | 404 | 405) {
-                        self.server.forget(self.user.principal, &session);
+                        self.server.forget(&self.key(), &session);
                     }
                     return Ok(raw);
                 }
                 Ok(Responded::NoSession) => {
                     session.lost();
-                    self.server.forget(self.user.principal, &session);
+                    self.server.forget(&self.key(), &session);
                 }
                 Err(failure) => {
                     if matches!(failure.http_status, Some(400 | 404 | 405)) {
-                        self.server.forget(self.user.principal, &session);
+                        self.server.forget(&self.key(), &session);
                     }
                     return Err(failure);
                 }

@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
+use toolgate_model::client_input::STATE;
 use toolgate_model::guard::{Ask, Content, Direction, Hook, HookDecision, Verdict};
 
 use super::eligible::{Candidate, EligibleGrant};
-use super::{Call, Pipeline, admit, guard};
+use super::{Admitted, Call, Pipeline, admit, guard};
 use crate::action::Action;
 use crate::ports::guardian::{Hooked, Ruling};
 use crate::ports::ledger::Freshness;
@@ -32,16 +33,51 @@ impl Pipeline {
             return (Ok(Vec::new()), None);
         }
         let Some(mapping) = &eligible.candidate.tool.definition.mcp else { return (Ok(Vec::new()), None) };
-        let candidate = &eligible.candidate;
-        match self.is_concerned(call, candidate, Direction::Outbound, freshness).await {
+        match self.is_concerned(call, &eligible.candidate, Direction::Outbound, freshness).await {
             Ok(true) => {}
             Ok(false) => return (Ok(Vec::new()), None),
             Err(refusal) => return (Err(refusal), None),
         }
-        let rendered = parameters.as_object().and_then(|parameters| mapping.message(parameters).ok());
+        let input = call.input.as_deref();
+        let rendered = parameters.as_object().and_then(|parameters| mapping.message(parameters, input).ok());
         // INVARIANT: `constrain` has rendered the same.
-        let message = rendered.and_then(|message| serde_json::from_slice(&message).ok()).unwrap_or_default();
-        let judge = |secrets| self.judge_message(call, candidate, Direction::Outbound, &message, freshness, secrets);
+        let mut message: Value = rendered.and_then(|message| serde_json::from_slice(&message).ok()).unwrap_or_default();
+        // Only the server can read its state.
+        if let Some(params) = message.get_mut("params").and_then(Value::as_object_mut) {
+            params.remove(STATE);
+        }
+        self.rule_on_message(call, eligible, Direction::Outbound, &message, freshness).await
+    }
+
+    /// Asks about a message between a server and the client of a call that is being executed. It is too late for an
+    /// approval.
+    pub(super) async fn pass_message(
+        &self,
+        admitted: &Admitted,
+        direction: Direction,
+        message: &Value,
+        freshness: Freshness,
+    ) -> (Result<(), Refusal>, Option<Box<HookDecision>>) {
+        let (call, eligible) = (admitted.call(), admitted.eligible());
+        match self.is_concerned(call, &eligible.candidate, direction, freshness).await {
+            Ok(true) => {}
+            Ok(false) => return (Ok(()), None),
+            Err(refusal) => return (Err(refusal), None),
+        }
+        let (passed, decision) = self.rule_on_message(call, eligible, direction, message, freshness).await;
+        let passed = passed.and_then(|asks| if asks.is_empty() { Ok(()) } else { Err(too_late()) });
+        (passed, decision)
+    }
+
+    async fn rule_on_message(
+        &self,
+        call: &Call,
+        eligible: &EligibleGrant,
+        direction: Direction,
+        message: &Value,
+        freshness: Freshness,
+    ) -> Passed {
+        let judge = |secrets| self.judge_message(call, &eligible.candidate, direction, message, freshness, secrets);
         let (verdict, decision) = match judge(None).await {
             Ok(Ruling { lacks_secrets: true, .. }) => {
                 let opened = self.open(eligible).await;
@@ -91,10 +127,7 @@ impl Pipeline {
         let passed = match ruling.verdict {
             Verdict::Deny(denial) => Err(guard::refusal_of(denial)),
             Verdict::Pass { content: Some(_), .. } => Err(unchangeable()),
-            Verdict::Pass { asks, .. } if !asks.is_empty() => {
-                let reason = "a rule asks for a person's approval of a message, and nobody can be asked any more";
-                Err(Refusal::new(Code::GuardianDenied, reason))
-            }
+            Verdict::Pass { asks, .. } if !asks.is_empty() => Err(too_late()),
             Verdict::Pass { .. } => Ok(()),
         };
         (passed, ruling.decision)
@@ -126,6 +159,11 @@ impl Pipeline {
         let hooked: Hooked<'_> = call.hooked(candidate, &event, freshness, secrets);
         self.guardian.judge(&hooked).await
     }
+}
+
+fn too_late() -> Refusal {
+    let reason = "a rule asks for a person's approval of a message, and nobody can be asked any more";
+    Refusal::new(Code::GuardianDenied, reason)
 }
 
 fn unchangeable() -> Refusal {

@@ -82,7 +82,7 @@ impl Context {
         if let Err(refusal) = self.app.gate.pipeline.picked_up(&self.caller, id).await {
             tracing::warn!(%id, %refusal, "the result of a call was fetched and could not be forgotten");
         }
-        result::of_outcome(outcome)
+        self.delivered(outcome)
     }
 }
 

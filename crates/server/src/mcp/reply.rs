@@ -51,6 +51,11 @@ impl RpcError {
         Self::invalid_params("unknown tool: list the tools again, and call one of them by its name")
     }
 
+    /// The same for every `requestState` that is of no use, whatever the reason.
+    pub(super) fn unknown_state() -> Self {
+        Self::invalid_params("`requestState` is not one that was given for this call, or it was used")
+    }
+
     pub(super) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32603, message)
     }

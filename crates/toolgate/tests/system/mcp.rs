@@ -8,11 +8,13 @@ mod approvals;
 mod clients;
 mod conformance;
 mod hostile;
+mod input;
 mod interruption;
 mod legacy;
 mod modern;
 mod mounted;
 mod progressive;
+mod questions;
 mod streams;
 
 /// The modern version.

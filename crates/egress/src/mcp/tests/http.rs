@@ -44,10 +44,11 @@ impl Caller<'_> {
             renewal: &Fixed,
             traced: None,
             reporter: Some(&reporter),
+            questions: None,
         };
         let tenant = TenantId::default_tenant();
         let server = self.mounts.servers.of(ServerKey { tenant: &tenant, url: url.as_url(), pool });
-        let message = mapping.message(arguments.as_object().unwrap()).unwrap();
+        let message = mapping.message(arguments.as_object().unwrap(), None).unwrap();
         let mut request = Request::rendered(mapping, Cow::Owned(message), arguments);
         request.observed = true;
         let ids = || self.mounts.next_id();
@@ -77,7 +78,7 @@ impl Caller<'_> {
             return Err(differs.failure);
         }
         let raw = peer.ask(&request).await?;
-        conclude(&raw, &redactor, HiddenCharacters::Show)
+        conclude(&raw, &redactor, HiddenCharacters::Show, None)
     }
 
     async fn echo(&self) -> Execution {
@@ -109,7 +110,13 @@ fn target(server: &McpServer) -> MountTarget {
 
 async fn inspect(mounts: &McpMounts, server: &McpServer) -> Result<ServerOffer, SourceFailure> {
     let material = material();
-    let access = Access { redactor: Redactor::new(&material), material, renewal: &Fixed, messages: &NoMessageGuard };
+    let access = Access {
+        redactor: Redactor::new(&material),
+        material,
+        renewal: &Fixed,
+        messages: &NoMessageGuard,
+        client: None,
+    };
     mounts.inspect(&target(server), Some(access), &NoMessageGuard).await
 }
 
