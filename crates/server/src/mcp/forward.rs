@@ -85,7 +85,8 @@ async fn read(context: &mut Context, mut params: Params) -> Result<Reply, RpcErr
     let resource = names::resource(context, "mcp.resources.read", &uri).await?.ok_or_else(missing)?;
     let arguments = Map::from_iter([("uri".to_owned(), json!(resource.own))]);
     let sent = Sent::take(&mut params)?;
-    let mut found = match invoke_asking(context, "resources/read", &resource.tool, arguments, sent).await? {
+    let asked = invoke_asking(context, "resources/read", &resource.tool, arguments, sent).await;
+    let mut found = match asked.map_err(|error| about(error, &uri))? {
         Asked::Result(found) => found,
         asked @ Asked::Input(_) => return Ok(asked.into_reply()),
     };
@@ -94,6 +95,12 @@ async fn read(context: &mut Context, mut params: Params) -> Result<Reply, RpcErr
         contents.iter_mut().for_each(|content| names::rename(content, "uri", &resource.tool.service));
     }
     Ok(Reply::Result(private(context, found)))
+}
+
+/// Names the resource that the client has asked for in the error of a server that does not have it.
+fn about(error: RpcError, uri: &str) -> RpcError {
+    let is_wrong = error.code == RpcError::invalid_params("").code;
+    if is_wrong { RpcError { data: Some(json!({"uri": uri})), ..error } } else { error }
 }
 
 async fn prompt(context: &mut Context, mut params: Params) -> Result<Reply, RpcError> {

@@ -101,7 +101,8 @@ fn a_resource_is_read_by_its_own_uri_where_one_mount_can_have_it(world: &World) 
     let found = read("test://static-text").rpc();
     assert_eq!(found["contents"], json!([{"uri": "test://static-text", "text": "resource"}]), "as it was asked for");
     assert_eq!(read("test://anything").rpc()["contents"][0]["uri"], "test://anything");
-    read("test://missing").rpc_error(400, -32602);
+    let missing = read("test://missing").rpc_error(400, -32602);
+    assert_eq!(missing["error"]["data"], json!({"uri": "test://missing"}));
     // A mount that the agent has no grant for changes nothing.
     let credential = mount(&admin, "beta", &second);
     assert_eq!(read("test://anything").rpc()["contents"][0]["uri"], "test://anything");

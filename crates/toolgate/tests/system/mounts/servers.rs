@@ -101,11 +101,11 @@ fn the_memory_server_keeps_the_memory_of_each_principal_apart() {
     );
 }
 
-/// A gate with these processes.
-fn processes(mounts: &str) -> World {
+/// A gate with this process, which an administrator mounts.
+fn processes(mount: &str) -> World {
     let setup = setup().reaching_loopback();
     let file = setup.home().join("mounts.toml");
-    std::fs::write(&file, mounts).unwrap();
+    std::fs::write(&file, format!("{mount}mount = false\n")).unwrap();
     World::of(&setup.environment("TOOLGATE_MOUNTS_FILE", file), None)
 }
 
