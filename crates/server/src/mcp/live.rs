@@ -171,7 +171,7 @@ impl Spoken {
                 self.ended = true;
                 let reply = returned(ended);
                 let written = match reply {
-                    Ok(Reply::Result(members)) => message(&self.id, &completed(self.era, members)),
+                    Ok(Reply::Result(members)) => message(&self.id, &completed(self.era, &members)),
                     Ok(Reply::Written(_) | Reply::Whole(_)) => {
                         Err(RpcError::internal("the call waits; make the same call again to get its result"))
                     }
