@@ -12,6 +12,7 @@ use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, Princi
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::{Label, Line};
 use toolgate_model::time::Timestamp;
+use toolgate_model::token_subject::TokenSubject;
 
 use crate::endpoint::{RequestBody, endpoints};
 use crate::parameters::Paging;
@@ -77,7 +78,8 @@ endpoints! {
 
     /// Create a key
     ///
-    /// Needs `agents.manage`. Only this response contains the key; a key for a client certificate has none.
+    /// Needs `agents.manage`. Only this response contains the key; a key for a client certificate or a token subject has
+    /// none.
     CreateKey = POST "/api/v1/agents/{agent_id}/keys" as "create_key" {
         path: PrincipalId,
         body: KeyRequest,
@@ -301,6 +303,9 @@ pub struct KeyRequest {
     /// Registers this client certificate; nothing secret is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateName>,
+    /// Registers the subject of access tokens; nothing secret is created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_subject: Option<TokenSubject>,
 }
 
 impl RequestBody for KeyRequest {
@@ -316,7 +321,7 @@ pub struct KeyRecord {
     pub id: KeyId,
     pub agent_id: PrincipalId,
     pub label: Option<Line>,
-    /// The first characters of the key, or the client certificate that it represents.
+    /// The first characters of the key, or the client certificate or token subject that it represents.
     pub hint: String,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
@@ -345,7 +350,7 @@ impl From<toolgate_model::principal::KeyRecord> for KeyRecord {
 pub struct NewKey {
     #[serde(flatten)]
     pub record: KeyRecord,
-    /// Absent if the key represents a client certificate.
+    /// Absent if the key represents a client certificate or a token subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ShownKey")]
     pub key: Option<ShownKey>,

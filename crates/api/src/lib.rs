@@ -26,6 +26,7 @@ pub mod mounts;
 pub mod openwop;
 pub mod operations;
 pub mod policies;
+pub mod protected_resource;
 pub mod services;
 pub mod tenants;
 pub mod tools;
@@ -52,6 +53,7 @@ pub fn groups() -> Vec<Group> {
         detached::group(),
         audit::group(),
         master_keys::group(),
+        protected_resource::group(),
         operations::group(),
     ]
 }

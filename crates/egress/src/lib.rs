@@ -13,6 +13,7 @@ pub mod destination;
 pub mod error;
 mod fetch;
 pub mod guardian_link;
+pub mod issuer_link;
 pub mod mcp;
 pub mod notice;
 mod offload;

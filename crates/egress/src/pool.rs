@@ -42,6 +42,8 @@ pub enum PoolKey {
     Guardian,
     /// The gate's own telemetry, over a client that sends nothing else.
     Collector,
+    /// The gate's own requests for the keys of an issuer, over clients for that issuer only.
+    Issuer,
 }
 
 impl PoolKey {

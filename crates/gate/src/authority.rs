@@ -16,6 +16,7 @@ use crate::ports::ledger::{
     ToolSessions, Vaults,
 };
 use crate::ports::sealer::Sealer;
+use crate::ports::tokens::TokenVerifier;
 use crate::settings::Settings;
 
 pub use self::approvals::ApprovalAdministration;
@@ -58,6 +59,7 @@ pub struct Administration {
     state: Arc<dyn LedgerState>,
     sealer: Arc<dyn Sealer>,
     clock: Arc<dyn Clock>,
+    tokens: Option<Arc<dyn TokenVerifier>>,
     audit: Arc<AuditReader>,
     catalogs: Arc<Catalogs>,
     builtins: Arc<Builtins>,
@@ -82,6 +84,7 @@ impl Administration {
             state: ports.ledger.clone(),
             sealer: Arc::clone(&ports.sealer),
             clock: Arc::clone(&ports.clock),
+            tokens: ports.tokens.clone(),
             audit: Arc::clone(&shared.audit),
             catalogs: Arc::clone(&shared.catalogs),
             builtins: Arc::clone(&shared.builtins),

@@ -27,6 +27,7 @@ use crate::ports::policy_book::PolicyBook;
 use crate::ports::sealer::Sealer;
 use crate::ports::source::Sources;
 use crate::ports::telemetry::Telemetry;
+use crate::ports::tokens::TokenVerifier;
 use crate::settings::Settings;
 
 /// The dependencies of the gate.
@@ -41,6 +42,8 @@ pub struct Ports {
     pub policy_book: Arc<dyn PolicyBook>,
     pub approver: Arc<dyn Approver>,
     pub telemetry: Arc<dyn Telemetry>,
+    /// Set if an issuer of access tokens is configured.
+    pub tokens: Option<Arc<dyn TokenVerifier>>,
     /// This process among those that share the ledger.
     pub process: ProcessId,
 }
@@ -76,8 +79,8 @@ pub struct Gate {
 
 impl Gate {
     pub fn new(ports: Ports, audit_key: Arc<SigningKey>, settings: Settings) -> Self {
-        let authenticator =
-            Arc::new(Authenticator::new(ports.ledger.clone(), ports.ledger.clone(), Arc::clone(&ports.clock)));
+        let authenticator = Authenticator::new(ports.ledger.clone(), ports.ledger.clone(), Arc::clone(&ports.clock));
+        let authenticator = Arc::new(authenticator.with_tokens(ports.tokens.clone()));
         let shared = Shared {
             audit: Arc::new(AuditReader::new(&ports, Arc::clone(&audit_key), Arc::clone(&authenticator))),
             catalogs: Arc::new(Catalogs::new(ports.ledger.clone(), Arc::clone(&ports.clock))),

@@ -1,4 +1,5 @@
-//! The first stage: identifies the caller. Only this module creates a [`Caller`], from a key that the ledger knows.
+//! The first stage: identifies the caller. Only this module creates a [`Caller`], from a key that the ledger knows: a
+//! secret of the gate, or what represents a client certificate or the subject of access tokens.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use toolgate_model::certificate::CertificateName;
 use toolgate_model::id::KeyId;
-use toolgate_model::key::{self, ApiKey};
+use toolgate_model::key::{self, ApiKey, KeyDigest};
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
@@ -14,7 +15,8 @@ use toolgate_model::time::Timestamp;
 
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{AuditContext, Freshness, Generation, Keys, Mandate, Principals};
-use crate::refusal::{Code, Refusal};
+use crate::ports::tokens::{TokenVerifier, VerifiedToken};
+use crate::refusal::{Code, Kind, Refusal};
 
 use self::attempts::Attempts;
 
@@ -29,6 +31,8 @@ pub struct Caller {
     principal: Arc<Principal>,
     key: KeyId,
     generation: Generation,
+    /// When the access token that it presented ends.
+    token_ends_at: Option<Timestamp>,
 }
 
 impl Caller {
@@ -120,7 +124,7 @@ impl Caller {
 impl Caller {
     /// A caller for tests of later stages.
     pub(crate) fn of(principal: Arc<Principal>, key: KeyId) -> Self {
-        Self { principal, key, generation: 0 }
+        Self { principal, key, generation: 0, token_ends_at: None }
     }
 }
 
@@ -129,16 +133,34 @@ pub struct Authenticator {
     keys: Arc<dyn Keys>,
     principals: Arc<dyn Principals>,
     clock: Arc<dyn Clock>,
+    tokens: Option<Arc<dyn TokenVerifier>>,
     attempts: Attempts,
     key_uses: Mutex<BTreeMap<KeyId, Timestamp>>,
 }
 
 impl Authenticator {
     pub(crate) fn new(keys: Arc<dyn Keys>, principals: Arc<dyn Principals>, clock: Arc<dyn Clock>) -> Self {
-        Self { keys, principals, clock, attempts: Attempts::default(), key_uses: Mutex::default() }
+        Self { keys, principals, clock, tokens: None, attempts: Attempts::default(), key_uses: Mutex::default() }
     }
 
-    /// Identifies the caller that presents this key from this address.
+    /// The same, which accepts access tokens that this verifies.
+    pub(crate) fn with_tokens(self, tokens: Option<Arc<dyn TokenVerifier>>) -> Self {
+        Self { tokens, ..self }
+    }
+
+    /// Whether a presented credential is an access token, in whatever state.
+    pub fn is_token(&self, presented: &str) -> bool {
+        self.tokens.as_ref().is_some_and(|tokens| tokens.recognizes(presented))
+    }
+
+    /// The digest of the subject of an access token that was verified before. Tokens are renewed all the time: what is
+    /// limited for a key is limited for the subject, not for each of its tokens.
+    pub fn subject_of(&self, presented: &str) -> Option<KeyDigest> {
+        let tokens = self.tokens.as_ref().filter(|tokens| tokens.recognizes(presented))?;
+        Some(tokens.verified(&key::digest_of(presented), self.clock.now())?.identity)
+    }
+
+    /// Identifies the caller that presents this key, or this access token, from this address.
     pub async fn identify(
         &self,
         presented: Option<&str>,
@@ -149,12 +171,15 @@ impl Authenticator {
             let reason = "send a key as `Authorization: Bearer KEY` or `X-API-Key: KEY`";
             return Err(Refusal::new(Code::Unauthenticated, reason));
         };
+        if let Some(tokens) = self.tokens.as_ref().filter(|tokens| tokens.recognizes(presented)) {
+            return self.identify_token(&**tokens, presented, source, freshness).await;
+        }
         let now = self.clock.now();
         let generation = self.keys.generation();
         let digest = key::digest_of(presented);
         self.attempts.check(source, &digest, now)?;
         // A key with our prefix and a wrong checksum was mistyped or invented: it need not be looked up.
-        let mistyped = presented.starts_with(key::PREFIX) && ApiKey::parse(presented).is_none();
+        let mistyped = presented.starts_with(key::PREFIX) && !ApiKey::is_well_formed(presented);
         let found = if mistyped { None } else { self.keys.identify(&digest, now, freshness).await? };
         let Some(found) = found else {
             self.attempts.failed(source, now);
@@ -164,6 +189,38 @@ impl Authenticator {
         require_live(&found, now).inspect_err(|_| self.attempts.failed(source, now))?;
         self.attempts.succeeded(digest, now);
         Ok(self.caller(&found, now, generation))
+    }
+
+    /// Identifies the caller by an access token: by the key that an administrator has registered for its subject, so
+    /// that removal of the principal and revocation are seen as for every key.
+    async fn identify_token(
+        &self,
+        tokens: &dyn TokenVerifier,
+        presented: &str,
+        source: IpAddr,
+        freshness: Freshness,
+    ) -> Result<Caller, Refusal> {
+        let now = self.clock.now();
+        let digest = key::digest_of(presented);
+        self.attempts.check(source, &digest, now)?;
+        let failed = |refusal: &Refusal| {
+            if refusal.code().kind() == Kind::Unauthenticated {
+                self.attempts.failed(source, now);
+            }
+        };
+        let token = tokens.verify(presented, &digest, now).await.inspect_err(failed)?;
+        // Keys of an issuer may have been fetched meanwhile.
+        let now = self.clock.now();
+        let generation = self.keys.generation();
+        let found = self.keys.identify(&token.identity, now, freshness).await?;
+        let Some(found) = found.filter(|found| found.0.tenant == token.tenant) else {
+            let refusal = unregistered(&token);
+            failed(&refusal);
+            return Err(refusal);
+        };
+        require_live(&found, now).inspect_err(failed)?;
+        self.attempts.succeeded(digest, now);
+        Ok(Caller { token_ends_at: Some(token.ends_at), ..self.caller(&found, now, generation) })
     }
 
     /// Identifies the caller by this key, by this client certificate, which the listener has verified, or by both.
@@ -212,17 +269,21 @@ impl Authenticator {
 
     fn caller(&self, (principal, key): &(Arc<Principal>, KeyRecord), now: Timestamp, generation: Generation) -> Caller {
         self.note_key_use(key.id, now);
-        Caller { principal: Arc::clone(principal), key: key.id, generation }
+        Caller { principal: Arc::clone(principal), key: key.id, generation, token_ends_at: None }
     }
 
-    /// The caller in its current state, for a long response. Refused once its key has ended.
+    /// The caller in its current state, for a long response. Refused once its key or its access token has ended.
     pub async fn identify_again(&self, caller: &Caller) -> Result<Caller, Refusal> {
         let generation = self.keys.generation();
+        if caller.token_ends_at.is_some_and(|end| end <= self.clock.now()) {
+            return Err(Refusal::new(Code::TokenExpired, "the access token has expired; send a new one"));
+        }
         self.require_key(caller).await?;
         let principal = self.principals.principal(caller.tenant(), caller.id()).await?;
         let principal = principal.filter(|principal| principal.removed_at.is_none());
         let gone = || Refusal::new(Code::KeyRevoked, format!("`{}` was removed", caller.id()));
-        Ok(Caller { principal: Arc::new(principal.ok_or_else(gone)?), key: caller.key(), generation })
+        let principal = Arc::new(principal.ok_or_else(gone)?);
+        Ok(Caller { principal, key: caller.key(), generation, token_ends_at: caller.token_ends_at })
     }
 
     /// The caller of a stored call, and whether its key still allows calls: the record of a refusal needs the caller in
@@ -237,7 +298,7 @@ impl Authenticator {
         let unknown = || Refusal::new(Code::Internal, format!("`{id}`, which made this call, is unknown"));
         let principal = self.principals.principal(tenant, id).await?.ok_or_else(unknown)?;
         let removed = principal.removed_at.is_some();
-        let caller = Caller { principal: Arc::new(principal), key, generation };
+        let caller = Caller { principal: Arc::new(principal), key, generation, token_ends_at: None };
         let stands = match self.require_key(&caller).await {
             Err(refusal) if !matches!(refusal.code(), Code::KeyExpired | Code::KeyRevoked) => return Err(refusal),
             Ok(()) if removed => Err(Refusal::new(Code::KeyRevoked, format!("`{id}` was removed"))),
@@ -268,6 +329,15 @@ impl Authenticator {
     fn note_key_use(&self, key: KeyId, now: Timestamp) {
         self.key_uses.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
     }
+}
+
+fn unregistered(token: &VerifiedToken) -> Refusal {
+    let reason = format!(
+        "the subject {} of the access token is not registered; an administrator registers it with `toolgate key create \
+         AGENT --token-issuer ISSUER --token-subject SUBJECT`",
+        token.subject
+    );
+    Refusal::new(Code::Unauthenticated, reason)
 }
 
 /// Refuses a key that has ended.

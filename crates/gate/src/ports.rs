@@ -11,3 +11,4 @@ pub mod policy_book;
 pub mod sealer;
 pub mod source;
 pub mod telemetry;
+pub mod tokens;

@@ -43,6 +43,8 @@ pub enum Credential<'a> {
     Key(&'a str),
     /// The client certificate of its connection, if there is no key.
     Certificate(&'a CertificateName),
+    /// The subject of an access token that was verified before.
+    Subject(KeyDigest),
 }
 
 impl<'a> Credential<'a> {
@@ -56,6 +58,7 @@ impl<'a> Credential<'a> {
         match self {
             Self::Key(key) => digest_of(key),
             Self::Certificate(name) => name.digest(),
+            Self::Subject(digest) => digest,
         }
     }
 }
@@ -156,7 +159,7 @@ pub(crate) async fn identify(
     let caller = identified.await.inspect_err(|refusal| app.metrics.refused_key(refusal.code()))?;
     source.verified();
     if let Some(unverified_key) = parts.extensions.remove::<UnverifiedKey>() {
-        unverified_key.accepted();
+        unverified_key.accepted_as(presented.and_then(|presented| app.gate.authenticator.subject_of(presented)));
     }
     let agent = single(&parts.headers, "x-agent-id")?.map(PrincipalId::parse).transpose();
     Ok((caller, agent.map_err(|_| invalid_header("X-Agent-ID must be an agent's id"))?))

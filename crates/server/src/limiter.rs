@@ -120,6 +120,11 @@ impl Limiter {
 }
 
 impl UnverifiedKey {
+    /// The gate has accepted the key. Access tokens are counted by their subject, of which there are fewer.
+    pub(crate) fn accepted_as(self, subject: Option<KeyDigest>) {
+        Self { digest: subject.unwrap_or(self.digest), ..self }.accepted();
+    }
+
     /// The gate has accepted the key: the request counts for the key, and no longer for the address.
     ///
     /// Requests before the first acceptance of a key have passed already. The key is charged for them up to the size of

@@ -20,6 +20,7 @@ use crate::operations::metrics::Metrics;
 use crate::operations::tasks::Tasks;
 use crate::operations::{self};
 use crate::policies;
+use crate::protected_resource::{self, ProtectedResource};
 use crate::shutdown::Shutdown;
 
 /// The state shared by handlers.
@@ -38,6 +39,8 @@ pub struct App {
     pub hooks: HookSettings,
     /// How the Model Context Protocol is spoken.
     pub mcp: Mcp,
+    /// Set if an issuer of access tokens is configured.
+    pub protected_resource: Option<ProtectedResource>,
     /// How the background tasks are doing.
     pub tasks: Arc<Tasks>,
     pub shutdown: Arc<Shutdown>,
@@ -61,7 +64,7 @@ pub fn router(app: Arc<App>) -> Router {
     let mut router: Router<Arc<App>> = Router::new();
     let conformance = if app.openwop.conformance { openwop::conformance_routes() } else { Vec::new() };
     let openwop = openwop::routes().into_iter().chain(openwop::open_routes()).chain(conformance);
-    let open = operations::routes().into_iter().chain(approvals::open_routes());
+    let open = operations::routes().into_iter().chain(approvals::open_routes()).chain(protected_resource::routes());
     for route in guarded_routes().into_iter().chain(open).chain(openwop).chain(aos::routes()).chain(mcp::routes()) {
         router = router.route(route.path, route.handler);
     }

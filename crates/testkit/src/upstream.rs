@@ -23,13 +23,15 @@ mod echo;
 mod payments;
 mod received;
 mod reply;
+mod token_issuer;
 mod token_server;
 
 #[cfg(test)]
 mod tests;
 
 pub use received::Received;
-pub use reply::{Body, Reply};
+pub use reply::{Body, Producer, Reply};
+pub use token_issuer::TokenIssuer;
 pub use token_server::{CLIENT_ID, CLIENT_SECRET, TokenServer};
 
 /// A test that waits longer than this for an upstream has found a fault.

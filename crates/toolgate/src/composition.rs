@@ -18,6 +18,7 @@ use toolgate_egress::mcp::McpMounts;
 use toolgate_egress::notice::Notifier;
 use toolgate_egress::resolver::SystemResolver;
 use toolgate_gate::maintenance::bootstrap::Bootstrap;
+use toolgate_gate::maintenance::mount_sessions::RecordedSessions;
 use toolgate_gate::maintenance::mounts::ChangedMounts;
 use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::{Clock, SystemClock};
@@ -61,6 +62,7 @@ const LEDGER_FILE: &str = "ledger.sqlite3";
 mod endpoints;
 mod guardians;
 mod history;
+mod identity;
 mod keys;
 mod mounts;
 mod telemetry;
@@ -160,6 +162,14 @@ pub enum StartError {
         /// Why not.
         reason: WorkspaceError,
     },
+    /// A mount that cannot be declared as the configuration has it.
+    #[error("mounts.file: mount `{name}`: {reason}")]
+    Declared {
+        /// Which.
+        name: String,
+        /// Why not.
+        reason: Refusal,
+    },
     #[error("workspace.root: {0}")]
     Workspace(#[from] WorkspaceError),
     /// The system refuses something basic.
@@ -193,7 +203,8 @@ pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Resu
 
 /// Starts the gate: it listens, but serves no request yet.
 pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
-    let Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, known } = open_gate(configuration).await?;
+    let opened = open_gate(configuration).await?;
+    let Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, mount_sessions, known } = opened;
     gate.maintenance.check_key_provider().await?;
     let rollback = known.compare(configuration, &gate).await?;
 
@@ -229,6 +240,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
             executed"
         );
     }
+    let declared = Arc::new(mounts::declared(configuration, &gate).await?);
     // Before any approval can be requested, so that the first one is delivered too.
     if let Some(webhooks) = &webhooks {
         webhooks.begin().await?;
@@ -249,13 +261,15 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         max_body: configuration.max_body_bytes,
         openwop: configuration.openwop,
         mcp: Mcp::new(configuration.mcp.clone(), clock),
+        protected_resource: identity::published(configuration),
         hooks: configuration.guardians.hooks.clone(),
         tasks: Arc::default(),
         shutdown: Arc::new(Shutdown::default()),
     });
     let exporter = exporter.map(Arc::new);
     let tls = endpoints.tls.clone();
-    let mounts = MountChecks { changed: changed_mounts, every: configuration.check_mounts_every };
+    let every = configuration.check_mounts_every;
+    let mounts = MountChecks { changed: changed_mounts, every, declared, sessions: mount_sessions };
     let work = Work { webhooks, tls, integrate_every: configuration.integrate_every, heads, exporter, mounts };
     let maintenance = Maintenance::start(&app, &broker, work);
     let proxies = configuration.network.proxies.clone();
@@ -338,6 +352,8 @@ struct Opened {
     exporter: Option<Exporter>,
     /// Mounted servers that have changed what they offer.
     changed_mounts: Arc<ChangedMounts>,
+    /// The state that mounted servers keep for principals.
+    mount_sessions: Arc<RecordedSessions>,
     /// The heads from earlier starts.
     known: Known,
 }
@@ -385,7 +401,10 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let connectors = Connectors::new(client, clock.clone(), calls);
     let changed_mounts = Arc::<ChangedMounts>::default();
     let watch: Arc<dyn MountWatch> = changed_mounts.clone();
-    let mounts = Arc::new(McpMounts::beside(&connectors, mounts::open(configuration)?, watch));
+    let most = settings.sessions_of_principal;
+    let mount_sessions = Arc::new(RecordedSessions::new(ledger.clone(), clock.clone(), most));
+    let processes = mounts::open(configuration)?;
+    let mounts = Arc::new(McpMounts::beside(&connectors, processes, watch, mount_sessions.clone()));
     let mut sources = Sources::default().with(connectors).sharing(mounts.clone());
     if let Some(workspace) = workspace {
         sources = sources.with(WorkspaceSource(workspace));
@@ -403,10 +422,11 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
         policy_book: Arc::new(CedarBook),
         approver: Arc::clone(&broker) as Arc<dyn Approver>,
         telemetry: Arc::new(CallTelemetry::new(Arc::clone(&metrics), configuration.call_log, spans)),
+        tokens: identity::open(configuration),
         process,
     };
     let gate = Gate::new(ports, Arc::new(audit_key), settings);
-    Ok(Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, known })
+    Ok(Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, mount_sessions, known })
 }
 
 /// An HTTP client that reaches what the operator allows.

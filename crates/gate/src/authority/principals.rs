@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_model::certificate::CertificateName;
 use toolgate_model::descriptor::ToolId;
+use toolgate_model::external_identity::ExternalIdentity;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::{ApiKey, KeyDigest};
 use toolgate_model::permission::{Permission, PermissionSet};
@@ -130,30 +130,49 @@ impl Administration {
         Ok((record, secret))
     }
 
-    /// Registers a client certificate that identifies a principal as a key does: revocation or expiry of the key also
-    /// ends the use of the certificate.
-    pub async fn register_certificate(
+    /// Registers a client certificate, or the subject of access tokens, that identifies a principal as a key does:
+    /// revocation or expiry of the key also ends its use.
+    pub async fn register_identity(
         &self,
         caller: &Caller,
         principal: &PrincipalId,
-        certificate: CertificateName,
+        identity: ExternalIdentity,
         label: Option<Line>,
         expires_at: Option<Timestamp>,
     ) -> Result<KeyRecord, Refusal> {
         let holder = self.administered(caller, principal).await?;
         caller.require_scopes_within_own(&holder.scopes)?;
         self.require_future(expires_at)?;
-        // The CA is shared by the whole gate. An administrator of another tenant could otherwise register somebody
-        // else's workload, whose requests would then arrive in that tenant.
-        if *caller.tenant() != TenantId::default_tenant() {
-            let reason = "client certificates identify principals of the tenant `default` only; use a key here";
-            return Err(Refusal::new(Code::InvalidField, reason).with("path", "certificate"));
-        }
+        self.require_own_identities(caller, &identity)?;
         let audit = caller.mandate(self.clock.now());
-        let key =
-            stored_key(&self.ids, principal.clone(), audit.time(), certificate.digest(), certificate.to_string())?;
-        let key = NewKey { label, expires_at, certificate: Some(certificate), ..key };
+        let key = stored_key(&self.ids, principal.clone(), audit.time(), identity.digest(), identity.to_string())?;
+        let key = NewKey { label, expires_at, identity: Some(identity), ..key };
         self.keys.create_key(CreateKey { audit, key }).await
+    }
+
+    /// The CA and the issuers are shared by the whole gate. An administrator of another tenant could otherwise register
+    /// somebody else's workload, whose requests would then arrive in that tenant.
+    fn require_own_identities(&self, caller: &Caller, identity: &ExternalIdentity) -> Result<(), Refusal> {
+        let refused = |path: &str, reason: String| Err(Refusal::new(Code::InvalidField, reason).with("path", path));
+        match identity {
+            ExternalIdentity::Certificate(_) if *caller.tenant() != TenantId::default_tenant() => {
+                let reason = "client certificates identify principals of the tenant `default` only; use a key here";
+                refused("certificate", reason.to_owned())
+            }
+            ExternalIdentity::Certificate(_) => Ok(()),
+            ExternalIdentity::TokenSubject(subject) => {
+                match self.tokens.as_ref().and_then(|tokens| tokens.tenant_of(&subject.issuer)) {
+                    Some(tenant) if tenant == caller.tenant() => Ok(()),
+                    // Another tenant's issuer is as unknown as any other.
+                    _ => refused(
+                        "token_subject.issuer",
+                        "this issuer is not trusted in this tenant; the operator adds issuers to the file that \
+                        identity.file names, spelled as in `iss` of their tokens"
+                            .to_owned(),
+                    ),
+                }
+            }
+        }
     }
 
     pub async fn keys(&self, caller: &Caller, principal: &PrincipalId) -> Result<Vec<KeyRecord>, Refusal> {
@@ -228,7 +247,7 @@ pub(crate) fn stored_key(
         principal,
         digest,
         hint,
-        certificate: None,
+        identity: None,
         label: None,
         expires_at: None,
     })

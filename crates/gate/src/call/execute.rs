@@ -75,7 +75,9 @@ impl Pipeline {
             Some((Unsealed { material, redactor }, CallCredential { credential, .. })) => {
                 let audit = self.audit(&admitted.call().caller);
                 let renewal = CredentialRenewal { pipeline: self, audit, credential };
-                source.execute(admitted, Some(Access { material, redactor, renewal: &renewal })).await
+                let messages = self.messages_of_call(admitted);
+                let access = Access { material, redactor, renewal: &renewal, messages: &messages };
+                source.execute(admitted, Some(access)).await
             }
             None => source.execute(admitted, None).await,
         }
@@ -89,8 +91,9 @@ impl Pipeline {
         credential: Option<&Credential>,
         audit: &AuditContext,
     ) -> Result<ServerOffer, SourceFailure> {
+        let messages = self.own_messages(&audit.tenant);
         let Some(credential) = credential.filter(|credential| credential.version > 0) else {
-            return link.inspect(target, None).await;
+            return link.inspect(target, None, &messages).await;
         };
         let unusable = |refusal: Refusal| {
             let reason = format!("the credential could not be opened: {}", refusal.reason());
@@ -98,7 +101,8 @@ impl Pipeline {
         };
         let Unsealed { material, redactor } = self.open_credential(credential).await.map_err(unusable)?;
         let renewal = CredentialRenewal { pipeline: self, audit: audit.clone(), credential };
-        link.inspect(target, Some(Access { material, redactor, renewal: &renewal })).await
+        let access = Access { material, redactor, renewal: &renewal, messages: &messages };
+        link.inspect(target, Some(access), &messages).await
     }
 
     async fn unseal_current(

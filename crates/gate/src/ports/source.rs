@@ -12,6 +12,7 @@ use toolgate_model::secret::Material;
 use crate::action::Action;
 use crate::call::Admitted;
 use crate::call::execute::GateSource;
+use crate::ports::mount::MessageGuard;
 use crate::refusal::Refusal;
 
 /// The sources of a gate. Each executes its own actions; if two execute the same action, the one that was added first
@@ -78,6 +79,8 @@ pub struct Access<'a> {
     pub redactor: Redactor,
     /// Stores renewed material.
     pub renewal: &'a dyn Renewal,
+    /// Guards the messages of protocols that have more than the request and the result of the call.
+    pub messages: &'a dyn MessageGuard,
 }
 
 /// The response, or why there is none. Every form of the secret has been redacted.

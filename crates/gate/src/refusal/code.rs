@@ -117,6 +117,8 @@ codes! {
     InvalidCursor, Invalid => "INVALID_CURSOR",
     /// A field that is missing, of the wrong type or out of range.
     InvalidField, Invalid => "INVALID_FIELD",
+    /// The keys of the issuer of an access token cannot be fetched.
+    IssuerUnavailable, Unavailable => "ISSUER_UNAVAILABLE",
     InvocationNotFound, NotFound => "INVOCATION_NOT_FOUND",
     /// A body that is not JSON.
     MalformedJson, Invalid => "MALFORMED_JSON",
@@ -179,6 +181,11 @@ codes! {
     SessionNotFound, NotFound => "SESSION_NOT_FOUND",
     StandingApprovalNotFound, NotFound => "STANDING_APPROVAL_NOT_FOUND",
     TenantNotFound, NotFound => "TENANT_NOT_FOUND",
+    TokenExpired, Unauthenticated => "TOKEN_EXPIRED",
+    /// An access token that is not valid here.
+    TokenInvalid, Unauthenticated => "TOKEN_INVALID",
+    /// The access token lacks a scope that the operator requires.
+    TokenScopeInsufficient, Forbidden => "TOKEN_SCOPE_INSUFFICIENT",
     /// Too many calls wait for a decision.
     TooManyApprovals, TooMany => "TOO_MANY_APPROVALS",
     /// Too many stored detached calls of one agent.

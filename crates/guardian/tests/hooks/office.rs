@@ -175,6 +175,7 @@ impl Office {
             policy_book: Arc::new(CedarBook),
             approver,
             telemetry: Arc::new(NoTelemetry),
+            tokens: None,
             process: ProcessId::new(tenant.now(), random().unwrap()),
         };
         let gate = Arc::new(Gate::new(ports, Arc::clone(fixture.signer()), Settings::default()));

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{CreateKey, Freshness, Generation, Keys, Mandate, NewKey, RevokeKey};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::certificate::{CertificateName, released_digest};
+use toolgate_model::certificate::released_digest;
 use toolgate_model::event::{EventPayload, KeyCreated, KeyRevoked};
+use toolgate_model::external_identity::ExternalIdentity;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
@@ -94,11 +95,13 @@ pub async fn insert<T: Transaction>(
 
 /// The event for a new key.
 pub fn created(key: &NewKey) -> Entry {
+    let identity = key.identity.as_ref();
     let payload = EventPayload::KeyCreated(KeyCreated {
         key_id: key.id,
         principal_id: key.principal.clone(),
         expires_at: key.expires_at,
-        certificate: key.certificate.as_ref().map(ToString::to_string),
+        certificate: identity.and_then(ExternalIdentity::certificate).map(ToString::to_string),
+        token_subject: identity.and_then(ExternalIdentity::token_subject).cloned(),
     });
     Entry::about(payload, &key.principal)
 }
@@ -116,8 +119,8 @@ impl Administration for CreateKey {
         let principal = principal.ok_or_else(|| not_found(&self.key.principal))?;
         // The key gives all permissions of its principal.
         by.require_within_own(&principal)?;
-        if let Some(certificate) = &self.key.certificate {
-            release(transaction, certificate, by.time).await?;
+        if let Some(identity) = &self.key.identity {
+            release(transaction, identity, by.time).await?;
         }
         insert(transaction, &by.tenant, &self.key, by.time).await?;
         record(transaction, by, created(&self.key)).await?;
@@ -157,19 +160,20 @@ impl Administration for RevokeKey {
     }
 }
 
-/// Makes room for a certificate that was registered before. An ended key keeps its row, but releases the digest, which
+/// Makes room for a certificate or subject that was registered before. An ended key keeps its row, but releases the digest, which
 /// must be unique; a live one keeps both.
 async fn release<T: Transaction>(
     transaction: &mut T,
-    certificate: &CertificateName,
+    identity: &ExternalIdentity,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    let digest = certificate.digest();
+    let digest = identity.digest();
     let sql = format!("SELECT {COLUMNS} FROM keys WHERE digest = $1{}", T::FOR_UPDATE);
     let Some(row) = transaction.query_optional(&sql, values![digest.as_slice()]).await? else { return Ok(()) };
     let key = read(&row)?;
     if key.revoked_at.is_none() && key.expires_at.is_none_or(|end| end > now) {
-        let reason = format!("the certificate {certificate} is registered for `{}`, as key {}", key.principal, key.id);
+        let reason =
+            format!("the {} {identity} is registered for `{}`, as key {}", identity.noun(), key.principal, key.id);
         return Err(Refusal::new(Code::AlreadyExists, reason).into());
     }
     let sql = "UPDATE keys SET digest = $1 WHERE id = $2";

@@ -7,12 +7,14 @@ use toolgate_gate::ports::ledger::{CreateKey, CreateTenant, Freshness, NewKey, P
 use toolgate_gate::refusal::Code;
 use toolgate_model::certificate::CertificateName;
 use toolgate_model::descriptor::ToolId;
+use toolgate_model::external_identity::ExternalIdentity;
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::key::digest_of;
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, PrincipalKind, TenantId};
 use toolgate_model::principal_scope::PrincipalScope;
 use toolgate_model::text::{Label, Line};
+use toolgate_model::token_subject::{IssuerUrl, SubjectName, TokenSubject};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
 use super::support::refused;
@@ -30,6 +32,7 @@ contract!(
     a_key_identifies_its_principal,
     a_revoked_key_is_known_as_revoked,
     a_certificate_is_registered_once_and_again_after_its_key_has_ended,
+    a_token_subject_is_registered_once_and_again_after_its_key_has_ended,
     keys_are_listed_newest_first,
     the_last_use_of_a_key_only_moves_forward_and_is_no_event,
 );
@@ -214,7 +217,8 @@ async fn a_certificate_is_registered_once_and_again_after_its_key_has_ended(fixt
     let name = CertificateName::of(b"", [id.as_str()]);
     let register = |agent: &PrincipalId| {
         let key = tenant.new_key(agent, "none");
-        let key = NewKey { digest: name.digest(), hint: name.to_string(), certificate: Some(name.clone()), ..key };
+        let identity = ExternalIdentity::Certificate(name.clone());
+        let key = NewKey { digest: name.digest(), hint: name.to_string(), identity: Some(identity), ..key };
         fixture.ledger().create_key(CreateKey { audit: tenant.audit(), key })
     };
     let holder = || async {
@@ -232,6 +236,36 @@ async fn a_certificate_is_registered_once_and_again_after_its_key_has_ended(fixt
     assert_eq!(holder().await, (other, second));
     let ended = fixture.ledger().key(&tenant.id, first.id).await.unwrap().unwrap();
     assert_eq!((ended.principal, ended.revoked_at), (one, Some(tenant.now())));
+}
+
+async fn a_token_subject_is_registered_once_and_again_after_its_key_has_ended(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let subject = TokenSubject {
+        issuer: IssuerUrl::parse("https://login.example.com").unwrap(),
+        subject: SubjectName::parse(tenant.id.as_str()).unwrap(),
+    };
+    let register = |agent: &PrincipalId, end: Option<u64>| {
+        let identity = ExternalIdentity::TokenSubject(subject.clone());
+        let key = NewKey {
+            digest: identity.digest(),
+            hint: identity.to_string(),
+            identity: Some(identity),
+            expires_at: end.map(|seconds| tenant.later(seconds)),
+            ..tenant.new_key(agent, "none")
+        };
+        fixture.ledger().create_key(CreateKey { audit: tenant.audit(), key })
+    };
+    let (one, other) = (tenant.agent("one").await, tenant.agent("other").await);
+    let first = register(&one, Some(60)).await.unwrap();
+    refused(&tenant, Code::AlreadyExists, register(&other, None)).await;
+    let event = tenant.events_of("key.created").await.pop().unwrap();
+    assert_eq!(event["data"]["token_subject"], json!(subject));
+    assert_eq!((event["data"].get("certificate"), &first.hint), (None, &subject.to_string()));
+
+    tenant.wait(61);
+    let second = register(&other, None).await.unwrap();
+    let found = fixture.ledger().identify(&subject.digest(), tenant.now(), Freshness::Newest).await.unwrap().unwrap();
+    assert_eq!((&found.0.id, &found.1), (&other, &second));
 }
 
 async fn a_revoked_key_is_known_as_revoked(fixture: &LedgerFixture) {

@@ -13,6 +13,7 @@ use crate::principal::{PrincipalKind, ToolRateLimits};
 use crate::principal_scope::{HeldScopes, PrincipalScope, RequiredScope};
 use crate::rate_limit::RateLimit;
 use crate::scope::SCOPE_LIMIT;
+use crate::token_subject::TokenSubject;
 
 schemas! {
     PrincipalKind => "AgentKind" |_generator| json!({
@@ -92,6 +93,29 @@ schemas! {
         },
         "minProperties": 1,
         "maxProperties": 1,
+        "additionalProperties": false,
+    });
+    TokenSubject => "TokenSubject" |_generator| json!({
+        "type": "object",
+        "description": "The bearer of an access token, as its issuer names it.",
+        "required": ["issuer", "subject"],
+        "properties": {
+            "issuer": {
+                "type": "string",
+                "description": "The claim `iss`, exactly as the gate is configured with it.",
+                "maxLength": 512,
+                "pattern": r#"^https?://[^?#"\\\s]+$"#,
+                "examples": ["https://login.example.com"],
+            },
+            "subject": {
+                "type": "string",
+                "description": "The claim `sub`, or the one that the gate is configured with.",
+                "minLength": 1,
+                "maxLength": 512,
+                "pattern": "^[!-~]([ -~]*[!-~])?$",
+                "examples": ["system:serviceaccount:prod:billing"],
+            },
+        },
         "additionalProperties": false,
     });
 }

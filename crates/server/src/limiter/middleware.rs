@@ -6,9 +6,10 @@ use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::key::KeyDigest;
 
 use super::{Limited, Limiter, Scope};
-use crate::caller::{Credential, peer};
+use crate::caller::{Credential, Peer, peer};
 use crate::openintent::error::Denied;
 use crate::openwop::error::{Flat, speaks_for};
 use crate::router::App;
@@ -29,7 +30,12 @@ pub async fn bound(app: &App, mut request: Request, next: Next) -> Response {
         Ok(peer) => peer,
         Err(refusal) => return Denied::from(refusal).into_response(),
     };
-    let Some(taken) = app.in_flight.take(Credential::of(request.headers(), peer), peer.address) else {
+    let subject = verified_subject(app, &request, peer);
+    let holder = match subject {
+        Some(VerifiedSubject(subject)) => subject.map(Credential::Subject),
+        None => Credential::of(request.headers(), peer),
+    };
+    let Some(taken) = app.in_flight.take(holder, peer.address) else {
         let most = app.in_flight.most();
         let reason = format!(
             "{most} requests with this key are in flight, the maximum; wait for some of them to \
@@ -44,7 +50,21 @@ pub async fn bound(app: &App, mut request: Request, next: Next) -> Response {
     // The parsed body lives until its request has ended, and sometimes longer: then the call holds it too.
     let body = Arc::new(app.body_memory.share(taken.holder()));
     request.extensions_mut().insert(Arc::clone(&body));
+    if let Some(subject) = subject {
+        request.extensions_mut().insert(subject);
+    }
     taken.with(body).until_written(limit(app.limiter.as_ref(), request, next).await)
+}
+
+/// A request with an access token: its subject, if the token was verified before. Anybody can write tokens, and their
+/// issuer as many as it likes, so that an unverified one holds what its address may hold.
+#[derive(Debug, Clone, Copy)]
+struct VerifiedSubject(Option<KeyDigest>);
+
+fn verified_subject(app: &App, request: &Request, peer: &Peer) -> Option<VerifiedSubject> {
+    let Some(Credential::Key(key)) = Credential::of(request.headers(), peer) else { return None };
+    let authenticator = &app.gate.authenticator;
+    authenticator.is_token(key).then(|| VerifiedSubject(authenticator.subject_of(key)))
 }
 
 /// Refuses a request whose key or address has sent too many. The response has its [`Limited`] attached.
@@ -57,7 +77,11 @@ pub async fn limit(limiter: Option<&Arc<Limiter>>, mut request: Request, next: N
         Ok(peer) => peer,
         Err(refusal) => return Denied::from(refusal).into_response(),
     };
-    match limiter.count(Credential::of(request.headers(), peer), peer.address) {
+    let credential = match request.extensions().get::<VerifiedSubject>() {
+        Some(VerifiedSubject(Some(subject))) => Some(Credential::Subject(*subject)),
+        _ => Credential::of(request.headers(), peer),
+    };
+    match limiter.count(credential, peer.address) {
         Ok(unverified_key) => {
             if let Some(unverified_key) = unverified_key {
                 request.extensions_mut().insert(unverified_key);

@@ -19,13 +19,14 @@ use super::call::{self, Context};
 use super::client::{self, Capabilities};
 use super::era::{Era, LegacyVersion};
 use super::message::{self, Message, Params, RequestId};
-use super::reply::{Reply, RpcError, forbidden, only_post, refused};
+use super::reply::{Reply, RpcError, challenged, forbidden, only_post, refused};
 use super::sessions::{Known, Owner, SessionId};
 use super::{discover, forward, headers, list, listen, origin, tasks};
 use crate::body::{self, Nothing};
 use crate::limiter::BodyShare;
+use crate::protected_resource::ProtectedResource;
 use crate::router::App;
-use crate::{accepted, caller, parameters};
+use crate::{accepted, caller, challenge, parameters};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const EVENT_STREAM: &str = "text/event-stream";
@@ -76,7 +77,10 @@ async fn admitted(app: &App, mut parts: Parts, freshness: Freshness) -> Result<(
     let refuse = |refusal: Refusal| Box::new(refused(&refusal));
     let address = caller::peer(&parts.extensions).map_err(refuse)?.address;
     origin::check(&parts, address, &app.mcp.settings).map_err(|reason| Box::new(forbidden(reason)))?;
-    let (caller, agent) = caller::identify(&mut parts, app, freshness).await.map_err(refuse)?;
+    let (caller, agent) = match caller::identify(&mut parts, app, freshness).await {
+        Ok(identified) => identified,
+        Err(refusal) => return Err(Box::new(unidentified(app, &parts.headers, &refusal))),
+    };
     if agent.is_some_and(|agent| agent != *caller.id()) {
         let reason = "a client of this protocol acts for nobody but the principal of its key; leave X-Agent-ID out";
         return Err(refuse(Refusal::new(Code::InvalidField, reason)));
@@ -84,6 +88,12 @@ async fn admitted(app: &App, mut parts: Parts, freshness: Freshness) -> Result<(
     let query: Result<Nothing, Refusal> = parameters::query(&parts.uri);
     query.map_err(refuse)?;
     Ok((parts, caller, address))
+}
+
+fn unidentified(app: &App, headers: &HeaderMap, refusal: &Refusal) -> Response {
+    let metadata = app.protected_resource.as_ref().map(ProtectedResource::mcp_metadata);
+    let presented = caller::presented_key(headers).is_ok_and(|key| key.is_some());
+    challenged(refusal, challenge::Request { presented, metadata: metadata.as_deref() })
 }
 
 async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Response {
@@ -95,14 +105,13 @@ async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Respons
     };
     // The call may outlive its request, and with it what was read from the body.
     let _held = parts.extensions.get::<Arc<BodyShare>>().cloned();
-    let headers = parts.headers.clone();
-    let bytes = match body::json_bytes(Request::from_parts(parts, body), app.max_body).await {
+    let bytes = match body::json_bytes(&parts, body, app.max_body).await {
         Ok(bytes) => bytes,
         Err(refusal) => return refused(&refusal),
     };
     let message = message::read(&bytes);
     drop(bytes);
-    let incoming = Incoming { app, caller, address, headers, presence };
+    let incoming = Incoming { app, caller, address, headers: parts.headers, presence };
     match message {
         Ok(Message::Request { id, method, params }) => incoming.request(id, &method, params).await,
         Ok(Message::Notification { method, params }) => incoming.notification(&method, &params),

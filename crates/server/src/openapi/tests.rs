@@ -9,7 +9,7 @@ use toolgate_gate::refusal::Code;
 
 use super::*;
 use crate::router::{Route, guarded_routes};
-use crate::{aos, approvals, openwop, operations as operators};
+use crate::{aos, approvals, openwop, operations as operators, protected_resource};
 
 /// A document, and the routes that it is about: those that need a key, and those that do not.
 struct Described {
@@ -23,7 +23,11 @@ fn all() -> [Described; 2] {
         Described {
             document: generated::toolgate().unwrap(),
             guarded: guarded_routes(),
-            open: operators::routes().into_iter().chain(approvals::open_routes()).collect(),
+            open: operators::routes()
+                .into_iter()
+                .chain(approvals::open_routes())
+                .chain(protected_resource::routes())
+                .collect(),
         },
         Described {
             document: generated::openwop().unwrap(),

@@ -6,6 +6,8 @@ use toolgate_api::agents::{
 };
 use toolgate_api::reply::{NextCursor, Removed, Revision, Revoked, ShownKey};
 use toolgate_gate::authority::principals::{NewPrincipal, Stored};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::external_identity::ExternalIdentity;
 use toolgate_model::principal::PrincipalKind;
 
 use super::error::Denied;
@@ -54,12 +56,20 @@ pub(super) async fn remove(request: TypedRequest<RemoveAgent>) -> Result<Removed
 
 pub(super) async fn create_key(request: TypedRequest<CreateKey>) -> Result<NewKey, Denied> {
     let TypedRequest { app, caller, path, body, .. } = request;
-    match body.certificate {
-        // A client that presents the certificate proves that it holds the private key: there is nothing to return.
-        Some(certificate) => {
-            let certified =
-                app.gate.administration.register_certificate(&caller, &path, certificate, body.label, body.expires_at);
-            Ok(NewKey { record: certified.await?.into(), key: None })
+    let identity = match (body.certificate, body.token_subject) {
+        (Some(_), Some(_)) => {
+            let reason = "a key represents a certificate or a token subject; create one key for each";
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "token_subject").into());
+        }
+        (Some(certificate), None) => Some(ExternalIdentity::Certificate(certificate)),
+        (None, subject) => subject.map(ExternalIdentity::TokenSubject),
+    };
+    match identity {
+        // The certificate, or the token of the issuer, is the proof: there is nothing to return.
+        Some(identity) => {
+            let registered =
+                app.gate.administration.register_identity(&caller, &path, identity, body.label, body.expires_at);
+            Ok(NewKey { record: registered.await?.into(), key: None })
         }
         None => {
             let (record, key) = app.gate.administration.create_key(&caller, &path, body.label, body.expires_at).await?;

@@ -10,6 +10,8 @@ use toolgate_gate::call::Denial;
 use toolgate_gate::refusal::{Code, Kind, Refusal};
 use toolgate_model::id::InvocationId;
 
+use crate::challenge;
+
 /// A refusal on its way out.
 #[derive(Debug)]
 pub struct Denied {
@@ -65,9 +67,7 @@ impl IntoResponse for Denied {
         if let Some(value) = retry_after.and_then(|(_, seconds)| HeaderValue::try_from(seconds.to_string()).ok()) {
             headers.insert(header::RETRY_AFTER, value);
         }
-        if self.refusal.code().kind() == Kind::Unauthenticated {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
+        challenge::add(headers, &self.refusal, challenge::Request::default());
         response
     }
 }

@@ -9,6 +9,7 @@ use toolgate_api::openwop::{FlatDetails, FlatError};
 use toolgate_api::reply::ErrorCode;
 use toolgate_gate::refusal::{Code, Kind, Refusal};
 
+use crate::challenge;
 use crate::openintent::error::status;
 
 /// A refusal on its way out.
@@ -47,9 +48,7 @@ impl IntoResponse for Flat {
         if let Some(seconds) = retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if code.kind() == Kind::Unauthenticated {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
+        challenge::add(headers, &refusal, challenge::Request::default());
         response
     }
 }
@@ -113,7 +112,8 @@ mod tests {
             assert_eq!(names, ["details", "error", "message"].into(), "{body}");
             assert!(status.is_client_error() || status.is_server_error(), "{code:?}");
             assert_eq!(body["details"]["requiredPermission"], "a");
-            assert_eq!(headers.contains_key(header::WWW_AUTHENTICATE), status == StatusCode::UNAUTHORIZED);
+            let challenges = status == StatusCode::UNAUTHORIZED || code == Code::TokenScopeInsufficient;
+            assert_eq!(headers.contains_key(header::WWW_AUTHENTICATE), challenges, "{code:?}");
         }
     }
 

@@ -138,7 +138,7 @@ impl TestTenant {
             id: KeyId::new(self.now(), random().expect("random bytes")),
             principal: owner.clone(),
             digest: digest_of(text),
-            certificate: None,
+            identity: None,
             hint: "tgk_Test".to_owned(),
             label: Some(line("laptop")),
             expires_at: None,

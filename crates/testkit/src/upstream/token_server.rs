@@ -136,7 +136,7 @@ fn refresh_token(number: usize) -> String {
 }
 
 /// The id and the secret of basic authentication, which are form-encoded within it.
-fn client_of_header(request: &Received) -> Option<(String, String)> {
+pub(super) fn client_of_header(request: &Received) -> Option<(String, String)> {
     let decoded = STANDARD.decode(request.header("authorization")?.strip_prefix("Basic ")?).ok()?;
     let text = String::from_utf8(decoded).ok()?;
     let (id, secret) = text.split_once(':')?;

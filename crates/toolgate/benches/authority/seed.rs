@@ -53,7 +53,7 @@ pub async fn credential(ledger: &dyn Ledger) -> CredentialId {
         principal: administrator.id.clone(),
         digest: random().unwrap(),
         hint: "tgk_none".to_owned(),
-        certificate: None,
+        identity: None,
         label: None,
         expires_at: None,
     };

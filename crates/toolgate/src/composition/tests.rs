@@ -173,6 +173,7 @@ impl House {
             guardian: Arc::new(Guardians::new(policy, Vec::new(), Arc::new(LogAlarm::default()))),
             policy_book: Arc::new(CedarBook),
             telemetry: Arc::new(NoTelemetry),
+            tokens: None,
             process,
         };
         // None of the refusals of a test is only counted.

@@ -7,6 +7,7 @@
     reason = "this is a test, and its helpers too"
 )]
 
+mod access_tokens;
 mod approvals;
 mod approvals_terminal;
 mod audit_log;
@@ -37,6 +38,7 @@ mod mcp;
 mod mcp_mounts;
 mod mounts;
 mod network;
+mod node;
 mod oauth2;
 mod openapi;
 mod openintent_sdk;

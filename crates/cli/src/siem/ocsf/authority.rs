@@ -84,11 +84,12 @@ pub fn map(event: &Event) -> Option<Mapped> {
         EventPayload::GrantSuspended(GrantSuspended { grant_id, reason }) => {
             entity(SUSPEND, "grant", grant_id).because(reason)
         }
-        EventPayload::KeyCreated(KeyCreated { certificate, expires_at, key_id, principal_id }) => {
+        EventPayload::KeyCreated(KeyCreated { certificate, expires_at, key_id, principal_id, token_subject }) => {
             entity(CREATE, "key", key_id).with([
                 ("certificate", value(certificate)),
                 ("expires_at", value(expires_at)),
                 ("principal_id", value(principal_id)),
+                ("token_subject", value(token_subject)),
             ])
         }
         EventPayload::KeyRevoked(KeyRevoked { key_id, principal_id }) => {

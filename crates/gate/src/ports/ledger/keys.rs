@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use toolgate_model::certificate::CertificateName;
+use toolgate_model::external_identity::ExternalIdentity;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
@@ -40,10 +40,10 @@ pub struct NewKey {
     pub principal: PrincipalId,
     /// The digest that it is looked up by.
     pub digest: KeyDigest,
-    /// Its first letters, or the name of the certificate.
+    /// Its first letters, or the name of what it represents.
     pub hint: String,
-    /// The client certificate that it represents; then there is no secret to present.
-    pub certificate: Option<CertificateName>,
+    /// What it represents, if that is not a secret of the gate.
+    pub identity: Option<ExternalIdentity>,
     /// A name for people.
     pub label: Option<Line>,
     pub expires_at: Option<Timestamp>,

@@ -1,8 +1,9 @@
 //! The bytes of every event type are what they have always been: old logs verify, and old events still hash the same.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::*;
 use crate::approval::{
@@ -28,6 +29,7 @@ use crate::scope::{Scope, ScopeSet};
 use crate::service::ServiceVersion;
 
 mod mounts;
+mod tokens;
 
 /// One event on each line, in the order of [`samples`].
 const GOLDEN: &str = include_str!("golden.jsonl");
@@ -56,16 +58,18 @@ fn invocation() -> Invocation {
         agent: principal("ab"),
         actor: principal("somebody"),
         service: Some(ServiceName::parse("stripe").unwrap()),
-        tool: "charges.create".to_owned(),
+        tool: "charges.create".into(),
         version: None,
         status: InvocationStatus::Success,
         error: None,
-        parameters: json!({"b": "\u{1f600} \" \n", "a": [1, 2.50], "\u{e9}": null, "\u{fb33}": -0.5, "10": 1e30})
-            .as_object()
-            .cloned()
-            .unwrap(),
-        arguments_hash: "ab".repeat(32),
-        fingerprint: Some("cd".repeat(32)),
+        parameters: Arc::new(
+            json!({"b": "\u{1f600} \" \n", "a": [1, 2.50], "\u{e9}": null, "\u{fb33}": -0.5, "10": 1e30})
+                .as_object()
+                .cloned()
+                .unwrap(),
+        ),
+        arguments_hash: "ab".repeat(32).into(),
+        fingerprint: Some("cd".repeat(32).into()),
         http_status: Some(200),
         cost: Cost::from_dollars(0.02),
         duration_ms: Some(342),
@@ -83,7 +87,7 @@ fn tool_invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Even
         grant_id: invocation.grant,
         service: invocation.service.clone(),
         tool: invocation.tool.clone(),
-        parameters_summary: invocation.parameters.clone(),
+        parameters_summary: Arc::clone(&invocation.parameters),
         arguments_hash: invocation.arguments_hash.clone(),
         status: invocation.status,
         error_code: invocation.error.as_ref().map(|error| error.code.clone()),
@@ -104,7 +108,7 @@ fn calls() -> Vec<EventPayload> {
         service: None,
         status: InvocationStatus::Error,
         error: Some(crate::invocation::InvocationError { code: "SERVICE_ERROR".to_owned(), reason: "no".to_owned() }),
-        parameters: Map::new(),
+        parameters: Arc::default(),
         fingerprint: None,
         http_status: None,
         cost: None,
@@ -147,7 +151,7 @@ fn calls() -> Vec<EventPayload> {
         EventPayload::CallDetached(CallDetached {
             invocation_id: call.id,
             tool: "stripe.charges.create".to_owned(),
-            arguments_hash: call.arguments_hash.clone(),
+            arguments_hash: call.arguments_hash.to_string(),
         }),
         EventPayload::AuthorizationDecided(AuthorizationDecided {
             principal: principal("billing"),
@@ -203,9 +207,9 @@ fn authority() -> Vec<EventPayload> {
             expires_at,
         })
     };
-    let key_created = |expires_at, certificate| {
+    let key_created = |expires_at, certificate, token_subject| {
         let principal_id = principal("billing");
-        EventPayload::KeyCreated(KeyCreated { certificate, expires_at, key_id: key, principal_id })
+        EventPayload::KeyCreated(KeyCreated { certificate, expires_at, key_id: key, principal_id, token_subject })
     };
     let changed = |change, subject: Option<&str>, note: Option<&str>| {
         EventPayload::PoliciesChanged(PoliciesChanged {
@@ -259,8 +263,8 @@ fn authority() -> Vec<EventPayload> {
         EventPayload::GrantResumed(GrantResumed { grant_id: grant(2) }),
         EventPayload::GrantRevoked(GrantRevoked { grant_id: grant(2), reason: "done".to_owned(), cascade_count: 1 }),
         EventPayload::GrantSuspended(GrantSuspended { grant_id: grant(2), reason: "holiday".to_owned() }),
-        key_created(None, None),
-        key_created(Some(at(60_000)), Some(CertificateName::SpiffeId(spiffe).to_string())),
+        key_created(None, None, None),
+        key_created(Some(at(60_000)), Some(CertificateName::SpiffeId(spiffe).to_string()), None),
         EventPayload::KeyRevoked(KeyRevoked { key_id: key, principal_id: principal("billing") }),
         changed(PolicyChangeKind::Applied, None, None),
         changed(PolicyChangeKind::Promoted, Some("no-sundays"), Some("as agreed")),
@@ -473,7 +477,7 @@ fn approvals() -> Vec<EventPayload> {
 
 /// Every event type, with and without what may be missing, in envelopes that are full and empty in turn.
 fn samples() -> Vec<Event> {
-    let all = [calls(), authority(), hooks(), approvals(), mounts::mounts()].concat();
+    let all = [calls(), authority(), hooks(), approvals(), mounts::mounts(), tokens::tokens()].concat();
     all.into_iter()
         .zip(0..)
         .map(|(payload, number)| {

@@ -80,7 +80,7 @@ fn credentials() -> Router {
         match Credential::of(&headers, &peer) {
             Some(Credential::Certificate(name)) => name.to_string(),
             Some(Credential::Key(key)) => format!("key {key}"),
-            None => "nothing".to_owned(),
+            Some(Credential::Subject(_)) | None => "nothing".to_owned(),
         }
     })
 }

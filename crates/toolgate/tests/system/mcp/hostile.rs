@@ -17,10 +17,14 @@ on_both_engines! {
 
 fn without_a_valid_key_nothing_is_told(world: &World) {
     for method in ["POST", "GET", "DELETE"] {
-        for headers in [&[][..], &[("X-API-Key", "nobody")], &[("Authorization", "Basic YTpi")]] {
+        for (headers, challenge) in [
+            (&[][..], "Bearer"),
+            (&[("X-API-Key", "nobody")], "Bearer error=\"invalid_token\""),
+            (&[("Authorization", "Basic YTpi")], "Bearer"),
+        ] {
             let reply = send_from(unused_source(), world.gate.address(), method, "/mcp", headers);
             assert_eq!(reply.status(), 401, "{method}: {}", reply.answer.text());
-            assert_eq!(reply.answer.header("www-authenticate"), Some("Bearer"));
+            assert_eq!(reply.answer.header("www-authenticate"), Some(challenge));
         }
     }
 }
