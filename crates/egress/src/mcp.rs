@@ -12,15 +12,17 @@ use tokio::time::Instant;
 use toolgate_gate::call::{Admitted, CallCredential};
 use toolgate_gate::ports::client_link::ClientLink;
 use toolgate_gate::ports::clock::Clock;
-use toolgate_gate::ports::mount::MountWatch;
+use toolgate_gate::ports::mount::{MessageGuard, MountSessions, MountWatch};
 use toolgate_gate::ports::source::{Access, Execution, FailureKind, Reservation, Source, SourceFailure};
 use toolgate_gate::{Action, Refusal};
 use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::credential::ServiceName;
+use toolgate_model::invocation::Invocation;
 use toolgate_model::principal::TenantId;
 use toolgate_model::redaction::Redactor;
 use toolgate_model::service::McpMapping;
 
+use self::guarded::GuardedPeer;
 use self::http::Endpoint;
 use self::listing::{Listing, Peer};
 use self::message::Request;
@@ -28,7 +30,7 @@ use self::questions::Questions;
 use self::reporter::Reporter;
 use self::result::{Raw, conclude, malformed};
 use self::rounds::{ROUNDS, Rounds};
-use self::servers::{HttpPeer, ServerKey, Servers};
+use self::servers::{HttpPeer, PeerUser, ServerKey, Servers};
 use self::stdio::{CallListener, ProcessPeer, Processes};
 use crate::adapter::not_executable;
 use crate::client::GuardedClient;
@@ -40,6 +42,7 @@ pub use self::stdio::StdioMount;
 
 mod events;
 mod greeting;
+mod guarded;
 mod headers;
 mod http;
 mod input;
@@ -67,12 +70,19 @@ pub struct McpMounts {
     processes: Processes,
     next_id: AtomicU64,
     watch: Arc<dyn MountWatch>,
+    /// Records the state that servers keep for principals.
+    sessions: Arc<dyn MountSessions>,
 }
 
 impl McpMounts {
     /// Over the client of these connectors, within the same number of calls in flight; with the processes that the
     /// operator has configured.
-    pub fn beside(connectors: &Connectors, processes: Vec<StdioMount>, watch: Arc<dyn MountWatch>) -> Self {
+    pub fn beside(
+        connectors: &Connectors,
+        processes: Vec<StdioMount>,
+        watch: Arc<dyn MountWatch>,
+        sessions: Arc<dyn MountSessions>,
+    ) -> Self {
         Self {
             client: Arc::clone(&connectors.client),
             clock: Arc::clone(&connectors.clock),
@@ -83,7 +93,16 @@ impl McpMounts {
             processes: Processes::new(processes, Arc::clone(&watch)),
             next_id: AtomicU64::new(1),
             watch,
+            sessions,
         }
+    }
+
+    /// The principal of a call, for whom its server may keep state.
+    fn user_of<'a>(&'a self, call: &'a Admitted, guard: &'a dyn MessageGuard) -> Result<PeerUser<'a>, SourceFailure> {
+        let Invocation { tenant, agent, service, .. } = call.invocation();
+        // INVARIANT: tools of mounted servers belong to a service.
+        let service = service.as_ref().ok_or_else(|| not_executable("the tool belongs to no service"))?;
+        Ok(PeerUser { tenant, service, principal: Some(agent), guard, sessions: &*self.sessions })
     }
 
     fn next_id(&self) -> u64 {
@@ -157,21 +176,28 @@ impl McpMounts {
             reporter: Some(&reporter).filter(|_| call.is_observed()),
             questions: questions.as_ref(),
         };
-        let server = self.servers.of(&ServerKey { tenant: invocation.tenant.clone(), url: url.to_string(), pool });
+        let server = self.servers.of(ServerKey { tenant: &invocation.tenant, url, pool });
         let mut request = Request::rendered(mapping, Cow::Borrowed(&body.bytes), call.parameters());
         request.observed = call.is_observed();
-        request.marked = call.definition().parameters.as_ref().map(|schema| (schema, call.parameters()));
+        request.mirrored = call.parameters().as_object().map(|arguments| (call.mirrored(), arguments));
         let declared = asked_for(call, mapping, access.client);
         request.input = declared;
         let ids = || self.next_id();
+        let announced = || {
+            if let Some(service) = &invocation.service {
+                self.watch.changed(&invocation.tenant, service);
+            }
+        };
+        let user = self.user_of(call, access.messages)?;
         let mut peer = HttpPeer {
             endpoint: &endpoint,
             server: &server,
-            agent: Some(&invocation.agent),
+            user: &user,
             redactor: &mut redactor,
             ids: &ids,
+            announced: &announced,
         };
-        let mut raw = self.ask(call, mapping, (&server.listing, deadline), &mut peer, &request).await;
+        let mut raw = self.ask(call, mapping, (&server.listing, access.messages, deadline), &mut peer, &request).await;
         if let (Some(questions), Some(_)) = (&questions, declared) {
             let rounds = Rounds { call, mapping, questions, deadline };
             for _ in 0..ROUNDS {
@@ -195,12 +221,12 @@ impl McpMounts {
         let message =
             message.map_err(|unknown| not_executable(format!("`{unknown}` is no parameter of the method")))?;
         let invocation = call.invocation();
-        let service = invocation.service.as_ref().map(ServiceName::as_str).unwrap_or_default();
         let ids = || self.next_id();
         let sink = |progress| call.report(progress);
         let reporter = Reporter::new(&sink);
+        let user = self.user_of(call, access.messages)?;
         let starting = self.processes.of(
-            (&invocation.tenant, service, Some(&invocation.agent)),
+            &user,
             (Some(used.credential), &access.material),
             access.client.map(ClientLink::capabilities).unwrap_or_default(),
             deadline,
@@ -223,7 +249,7 @@ impl McpMounts {
                     listener: Some(listener).filter(|_| reporter.is_some() || questions.is_some()),
                     ids: &ids,
                 };
-                self.ask(call, mapping, (process.listing(), deadline), &mut peer, &request).await
+                self.ask(call, mapping, (process.listing(), access.messages, deadline), &mut peer, &request).await
             }
             Err(failure) => Err(failure),
         };
@@ -236,11 +262,12 @@ impl McpMounts {
         &self,
         call: &Admitted,
         mapping: &McpMapping,
-        (listing, deadline): (&Listing, Instant),
+        (listing, guard, deadline): (&Listing, &dyn MessageGuard, Instant),
         peer: &mut dyn Peer,
         request: &Request<'_>,
     ) -> Result<Raw, SourceFailure> {
-        if let Err(differs) = listing.check(mapping, peer, deadline).await? {
+        let mut guarded = GuardedPeer { peer: &mut *peer, guard };
+        if let Err(differs) = listing.check(mapping, &mut guarded, deadline).await? {
             let invocation = call.invocation();
             if let Some(service) = invocation.service.as_ref().filter(|_| differs.is_news) {
                 self.tell_changed(&invocation.tenant, service);

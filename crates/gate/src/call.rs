@@ -57,6 +57,7 @@ mod messages;
 mod pipeline;
 mod presence;
 mod progress;
+mod protocol_messages;
 pub(crate) mod refused;
 mod renewals;
 mod report;

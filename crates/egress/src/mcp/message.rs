@@ -2,6 +2,7 @@
 //! What a server sends is untrusted: everything that is not exactly a response to the request is an error.
 
 use std::borrow::Cow;
+use std::io::Write;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -10,6 +11,7 @@ use toolgate_gate::call::UpstreamProgress;
 use toolgate_gate::ports::mount::McpEra;
 use toolgate_gate::ports::telemetry::TracedCall;
 use toolgate_model::client_input::InputCapabilities;
+use toolgate_model::mirrored::Mirrored;
 use toolgate_model::service::{McpMapping, McpMethod};
 use toolgate_model::strict_json::{self, StrictJsonError};
 
@@ -26,10 +28,17 @@ const START: &str = "{\"jsonrpc\":\"2.0\",";
 const PROGRESS_LIMIT: usize = 1_000;
 /// Who the gate says that it is.
 const CLIENT_INFO: &str = concat!("{\"name\":\"toolgate\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}");
+/// The same for all requests of the modern era: its version and who the gate is; the capabilities follow.
+const MODERN_META: &str = concat!(
+    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",",
+    "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"toolgate\",\"version\":\"",
+    env!("CARGO_PKG_VERSION"),
+    "\"},\"io.modelcontextprotocol/clientCapabilities\":"
+);
 
 /// A request without its id and `_meta`.
 pub(crate) struct Request<'a> {
-    pub(crate) method: &'a str,
+    pub(crate) method: &'static str,
     /// The whole message.
     ///
     /// INVARIANT: begins with [`START`], the method and an open `params` object, up to `params_at`.
@@ -37,8 +46,8 @@ pub(crate) struct Request<'a> {
     params_at: usize,
     /// What the request is about: the name of a tool or prompt, or the URI of a resource.
     pub(crate) name: Option<Cow<'a, str>>,
-    /// The schema of a tool and the arguments of the call, of which some may be repeated in headers.
-    pub(crate) marked: Option<(&'a Value, &'a Value)>,
+    /// The parameters of a tool that are repeated in headers, and the arguments of the call.
+    pub(crate) mirrored: Option<(&'a [Mirrored], &'a Map<String, Value>)>,
     /// Whether the server is asked to say how far it is.
     pub(crate) observed: bool,
     /// What the server may ask the client of the call for; `None` for requests that are not interrupted.
@@ -56,11 +65,12 @@ impl<'a> Request<'a> {
             _ => None,
         };
         let params_at = mapping.method.opening().len();
-        Self { method: mapping.method.as_str(), message, params_at, name, marked: None, observed: false, input: None }
+        let method = mapping.method.as_str();
+        Self { method, message, params_at, name, mirrored: None, observed: false, input: None }
     }
 
     /// One of the protocol itself, with these members of `params`, as JSON without braces.
-    pub(crate) fn of_protocol(method: &'a str, members: &str) -> Self {
+    pub(crate) fn of_protocol(method: &'static str, members: &str) -> Self {
         let opening = format!("{START}\"method\":\"{method}\",\"params\":{{");
         let params_at = opening.len();
         Self {
@@ -68,7 +78,7 @@ impl<'a> Request<'a> {
             message: Cow::Owned(format!("{opening}{members}}}}}").into_bytes()),
             params_at,
             name: None,
-            marked: None,
+            mirrored: None,
             observed: false,
             input: None,
         }
@@ -89,18 +99,23 @@ impl<'a> Request<'a> {
         Self::of_protocol("tools/list", &members)
     }
 
+    /// The message without what belongs to the connection.
+    pub(crate) fn as_json(&self) -> Value {
+        serde_json::from_slice(&self.message).unwrap_or_default()
+    }
+
     /// The message as it is sent.
     pub(crate) fn write(&self, id: u64, era: McpEra, traced: Option<&TracedCall>) -> Vec<u8> {
         let (head, rest) = self.message.split_at_checked(self.params_at).unwrap_or((&self.message, b""));
         let head = head.get(START.len()..).unwrap_or_default();
         let mut message = Vec::with_capacity(self.message.len() + 400);
         message.extend_from_slice(START.as_bytes());
-        message.extend_from_slice(format!("\"id\":{id},").as_bytes());
+        // Writing to a vector does not fail.
+        let _ = write!(message, "\"id\":{id},");
         message.extend_from_slice(head);
-        let meta = meta(era, traced, self.observed.then_some(id), self.input.unwrap_or_default());
-        if !meta.is_empty() {
-            message.extend_from_slice(b"\"_meta\":{");
-            message.extend_from_slice(meta.as_bytes());
+        let before = message.len();
+        write_meta(&mut message, era, traced, self.observed.then_some(id), self.input.unwrap_or_default());
+        if message.len() > before {
             message.extend_from_slice(if rest.starts_with(b"}") { b"}" } else { b"}," });
         }
         message.extend_from_slice(rest);
@@ -108,37 +123,39 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The members of `_meta` that a request has.
-fn meta(
+/// The members of `_meta` that a request has, as its first member without the closing brace; nothing where it has none.
+fn write_meta(
+    message: &mut Vec<u8>,
     era: McpEra,
     traced: Option<&TracedCall>,
     progress_token: Option<u64>,
     capabilities: InputCapabilities,
-) -> String {
-    let mut meta = String::new();
+) {
+    let mut separator = "\"_meta\":{";
+    let mut next = |message: &mut Vec<u8>| {
+        message.extend_from_slice(std::mem::replace(&mut separator, ",").as_bytes());
+    };
+    // Writing to a vector does not fail.
     if era == McpEra::Modern {
-        meta.push_str("\"io.modelcontextprotocol/protocolVersion\":\"");
-        meta.push_str(MODERN);
-        meta.push_str("\",\"io.modelcontextprotocol/clientInfo\":");
-        meta.push_str(CLIENT_INFO);
-        meta.push_str(",\"io.modelcontextprotocol/clientCapabilities\":");
+        next(message);
+        message.extend_from_slice(MODERN_META.as_bytes());
         match capabilities == InputCapabilities::default() {
-            true => meta.push_str("{}"),
-            false => meta.push_str(&capabilities.to_json().to_string()),
+            true => message.extend_from_slice(b"{}"),
+            false => message.extend_from_slice(capabilities.to_json().to_string().as_bytes()),
         }
     }
     if let Some(token) = progress_token {
-        let comma = if meta.is_empty() { "" } else { "," };
-        meta.push_str(&format!("{comma}\"progressToken\":{token}"));
+        next(message);
+        let _ = write!(message, "\"progressToken\":{token}");
     }
     if let Some(traced) = traced {
-        let comma = if meta.is_empty() { "" } else { "," };
-        meta.push_str(&format!("{comma}\"traceparent\":\"{}\"", traced.context));
+        next(message);
+        let _ = write!(message, "\"traceparent\":\"{}\"", traced.context);
         if let Some(state) = &traced.state {
-            meta.push_str(&format!(",\"tracestate\":{}", Value::from(&**state)));
+            next(message);
+            let _ = write!(message, "\"tracestate\":{}", Value::from(&**state));
         }
     }
-    meta
 }
 
 /// A notification with these members of `params`, as JSON without braces.

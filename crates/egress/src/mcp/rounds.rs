@@ -44,7 +44,7 @@ impl<'a> Rounds<'a> {
         let message = mapping.message(call.parameters().as_object()?, Some(&input)).ok()?;
         let mut request = Request::rendered(mapping, Cow::Owned(message), call.parameters());
         request.observed = call.is_observed();
-        request.marked = call.definition().parameters.as_ref().map(|schema| (schema, call.parameters()));
+        request.mirrored = call.parameters().as_object().map(|arguments| (call.mirrored(), arguments));
         request.input = Some(declared);
         Some(request)
     }

@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::{Instant, timeout_at};
-use toolgate_gate::ports::mount::McpEra;
+use toolgate_gate::ports::mount::{McpEra, MessageGuard, MountSession, MountSessions};
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
 use toolgate_model::client_input::InputCapabilities;
+use toolgate_model::credential::ServiceName;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::redaction::Redactor;
+use url::Url;
 
+use super::guarded::{after_greeting, before_greeting};
 use super::http::{Announced, Endpoint, Responded, Session};
 use super::listing::{Listing, Peer};
 use super::message::Request;
@@ -30,17 +33,23 @@ const SESSION_IDLE: Duration = Duration::from_secs(600);
 const ERA_AGE: Duration = Duration::from_secs(3_600);
 
 /// A server, and with whose credential it is spoken to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct ServerKey {
-    pub(crate) tenant: TenantId,
-    pub(crate) url: String,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ServerKey<'a> {
+    pub(crate) tenant: &'a TenantId,
+    pub(crate) url: &'a Url,
     pub(crate) pool: PoolKey,
 }
 
-/// The servers that are known.
+/// The servers that are known: found by the credential first, which hardly ever has more than one.
 #[derive(Default)]
 pub(crate) struct Servers {
-    known: Mutex<HashMap<ServerKey, Arc<Server>>>,
+    known: Mutex<HashMap<PoolKey, Vec<Known>>>,
+}
+
+struct Known {
+    tenant: TenantId,
+    url: Url,
+    server: Arc<Server>,
 }
 
 /// What is known of a server.
@@ -70,18 +79,61 @@ struct SessionKey {
 }
 
 impl Servers {
-    pub(crate) fn of(&self, key: &ServerKey) -> Arc<Server> {
+    pub(crate) fn of(&self, ServerKey { tenant, url, pool }: ServerKey<'_>) -> Arc<Server> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = known.get(key) {
-            return Arc::clone(server);
+        let is_it = |known: &&Known| known.tenant == *tenant && known.url == *url;
+        if let Some(found) = known.get(&pool).and_then(|of_pool| of_pool.iter().find(is_it)) {
+            return Arc::clone(&found.server);
         }
-        if known.len() >= SERVER_LIMIT {
-            let oldest = known.iter().min_by_key(|(_, server)| server.state().used).map(|(key, _)| key.clone());
-            oldest.map(|key| known.remove(&key));
+        if known.values().map(Vec::len).sum::<usize>() >= SERVER_LIMIT {
+            forget_oldest(&mut known);
         }
         let server = Arc::<Server>::default();
-        known.insert(key.clone(), Arc::clone(&server));
+        let found = Known { tenant: tenant.clone(), url: url.clone(), server: Arc::clone(&server) };
+        known.entry(pool).or_default().push(found);
         server
+    }
+
+    /// Ends the sessions that nobody has used for long.
+    pub(crate) fn sweep(&self) {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers: Vec<Arc<Server>> = known.values().flatten().map(|known| Arc::clone(&known.server)).collect();
+        drop(known);
+        let now = now();
+        for server in servers {
+            server.state().sessions.retain(|_, (_, used)| now - *used < SESSION_IDLE);
+        }
+    }
+}
+
+/// On whose behalf a server is spoken to.
+pub(crate) struct PeerUser<'a> {
+    pub(crate) tenant: &'a TenantId,
+    pub(crate) service: &'a ServiceName,
+    /// `None` for the gate itself.
+    pub(crate) principal: Option<&'a PrincipalId>,
+    pub(crate) guard: &'a dyn MessageGuard,
+    pub(crate) sessions: &'a dyn MountSessions,
+}
+
+impl PeerUser<'_> {
+    /// Records that the server keeps state for the principal from now on.
+    pub(crate) async fn begin(&self) -> Result<Option<MountSession>, SourceFailure> {
+        let Some(principal) = self.principal else { return Ok(None) };
+        let begun = self.sessions.begin(self.tenant, self.service, principal).await;
+        begun.map(Some).map_err(|refusal| SourceFailure::not_sent(FailureKind::Overloaded, refusal.reason()))
+    }
+}
+
+fn forget_oldest(known: &mut HashMap<PoolKey, Vec<Known>>) {
+    let all = known.iter().flat_map(|(pool, of_pool)| of_pool.iter().map(move |known| (*pool, &known.server)));
+    let oldest = all.min_by_key(|(_, server)| server.state().used);
+    let Some((pool, oldest)) = oldest.map(|(pool, server)| (pool, Arc::clone(server))) else { return };
+    if let Some(of_pool) = known.get_mut(&pool) {
+        of_pool.retain(|known| !Arc::ptr_eq(&known.server, &oldest));
+        if of_pool.is_empty() {
+            known.remove(&pool);
+        }
     }
 }
 
@@ -89,6 +141,7 @@ impl Server {
     /// The session that this principal has with the server, begun now if there is none.
     async fn session(
         &self,
+        user: &PeerUser<'_>,
         key: &SessionKey,
         endpoint: &Endpoint<'_>,
         redactor: &mut Redactor,
@@ -106,8 +159,17 @@ impl Server {
             return Ok(session);
         }
         let known = self.state().is_legacy.filter(|since| now() - *since < ERA_AGE).map(|_| McpEra::Legacy);
+        before_greeting(user.guard, known).await?;
         match endpoint.greet(known, redactor, &|| ids()).await {
-            Ok(session) => Ok(self.keep(key, session)),
+            Ok(session) => {
+                after_greeting(user.guard, &session.greeting).await?;
+                if session.has_id
+                    && let Some(kept) = user.begin().await?
+                {
+                    *session.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+                }
+                Ok(self.keep(key, session))
+            }
             Err(failure) => {
                 self.state().is_legacy = None;
                 // The call itself was not sent.
@@ -172,19 +234,21 @@ impl Server {
 pub(crate) struct HttpPeer<'a> {
     pub(crate) endpoint: &'a Endpoint<'a>,
     pub(crate) server: &'a Server,
-    pub(crate) agent: Option<&'a PrincipalId>,
+    pub(crate) user: &'a PeerUser<'a>,
     pub(crate) redactor: &'a mut Redactor,
     pub(crate) ids: &'a (dyn Fn() -> u64 + Sync),
+    /// Told that the server says that its list has changed.
+    pub(crate) announced: &'a (dyn Fn() + Sync),
 }
 
 impl HttpPeer<'_> {
     /// The session, begun now if there is none.
     pub(crate) async fn session(&mut self) -> Result<Arc<Session>, SourceFailure> {
-        self.server.session(&self.key(), self.endpoint, self.redactor, self.ids).await
+        self.server.session(self.user, &self.key(), self.endpoint, self.redactor, self.ids).await
     }
 
     fn key(&self) -> SessionKey {
-        SessionKey { agent: self.agent.cloned(), capabilities: self.endpoint.capabilities() }
+        SessionKey { agent: self.user.principal.cloned(), capabilities: self.endpoint.capabilities() }
     }
 }
 
@@ -199,6 +263,7 @@ impl Peer for HttpPeer<'_> {
             let responded = self.endpoint.request(request, id, &session, self.redactor, &mut announced).await;
             if announced.list_changed {
                 self.server.listing.expire();
+                (self.announced)();
             }
             match responded {
                 Ok(Responded::Message(raw)) => {
@@ -208,7 +273,10 @@ impl Peer for HttpPeer<'_> {
                     }
                     return Ok(raw);
                 }
-                Ok(Responded::NoSession) => self.server.forget(&self.key(), &session),
+                Ok(Responded::NoSession) => {
+                    session.lost();
+                    self.server.forget(&self.key(), &session);
+                }
                 Err(failure) => {
                     if matches!(failure.http_status, Some(400 | 404 | 405)) {
                         self.server.forget(&self.key(), &session);

@@ -20,9 +20,11 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::secret::Material;
 
 use super::greeting::{Greeting, may_be_legacy};
+use super::guarded::{after_greeting, before_greeting};
 use super::listing::Peer;
 use super::message::{self, Request};
 use super::result::{Raw, malformed};
+use super::servers::PeerUser;
 use crate::adapter::not_executable;
 use crate::time::now;
 
@@ -116,12 +118,14 @@ impl Processes {
     /// The running process for calls of this principal with this credential, started now if there is none.
     pub(crate) async fn of(
         &self,
-        (tenant, name, agent): (&TenantId, &str, Option<&PrincipalId>),
+        user: &PeerUser<'_>,
         (credential, material): (Option<&Credential>, &Material),
         input: InputCapabilities,
         deadline: Instant,
         ids: &(dyn Fn() -> u64 + Sync),
     ) -> Result<Arc<Process>, SourceFailure> {
+        let PeerUser { tenant, principal: agent, .. } = *user;
+        let name = user.service.as_str();
         let mount = self.mounts.get(name).filter(|mount| mount.tenants.contains(tenant)).ok_or_else(|| {
             not_executable("its service has no `base_url`, and `mounts.file` of the configuration has no such mount")
         })?;
@@ -149,10 +153,18 @@ impl Processes {
             let reason = format!("its server keeps ending by itself; it is started again in {seconds} s");
             return Err(SourceFailure::not_sent(FailureKind::Proxy, reason));
         }
+        let known = self.eras().get(name).copied();
+        before_greeting(user.guard, known).await?;
         crashes.started = Some(now());
         let started = self.start(mount, &key, material, deadline.min(now() + START_TIMEOUT), ids).await;
         match started {
             Ok(process) => {
+                after_greeting(user.guard, &process.greeting).await?;
+                if key.agent.is_some()
+                    && let Some(kept) = user.begin().await?
+                {
+                    process.keep(kept);
+                }
                 let process = Arc::new(process);
                 *slot.lock() = Some(Arc::clone(&process));
                 Ok(process)

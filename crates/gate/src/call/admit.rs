@@ -24,6 +24,7 @@ use toolgate_model::credential::{Credential, is_public_field};
 use toolgate_model::id::GrantId;
 use toolgate_model::invocation::{Invocation, InvocationStatus};
 use toolgate_model::merkle::sha256;
+use toolgate_model::mirrored::Mirrored;
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
@@ -270,6 +271,11 @@ impl Admitted {
 
     pub fn definition(&self) -> &ToolDefinition {
         &self.eligible.candidate.tool.definition
+    }
+
+    /// The parameters that are repeated in headers of the request to a mounted server.
+    pub fn mirrored(&self) -> &[Mirrored] {
+        self.eligible.candidate.tool.mirrored()
     }
 
     pub fn action(&self) -> Action {

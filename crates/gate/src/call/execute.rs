@@ -77,10 +77,12 @@ impl Pipeline {
             Some((Unsealed { material, redactor }, CallCredential { credential, .. })) => {
                 let audit = self.audit(&admitted.call().caller);
                 let renewal = CredentialRenewal { pipeline: self, audit, credential };
+                let messages = self.messages_of_call(admitted);
                 let client = admitted.call().client.as_deref();
                 let client = client.map(|link| GuardedClient { pipeline: self, admitted, link });
                 let client = client.as_ref().map(|client| client as &dyn ClientLink);
-                source.execute(admitted, Some(Access { material, redactor, renewal: &renewal, client })).await
+                let access = Access { material, redactor, renewal: &renewal, messages: &messages, client };
+                source.execute(admitted, Some(access)).await
             }
             None => source.execute(admitted, None).await,
         }
@@ -94,8 +96,9 @@ impl Pipeline {
         credential: Option<&Credential>,
         audit: &AuditContext,
     ) -> Result<ServerOffer, SourceFailure> {
+        let messages = self.own_messages(&audit.tenant);
         let Some(credential) = credential.filter(|credential| credential.version > 0) else {
-            return link.inspect(target, None).await;
+            return link.inspect(target, None, &messages).await;
         };
         let unusable = |refusal: Refusal| {
             let reason = format!("the credential could not be opened: {}", refusal.reason());
@@ -103,7 +106,8 @@ impl Pipeline {
         };
         let Unsealed { material, redactor } = self.open_credential(credential).await.map_err(unusable)?;
         let renewal = CredentialRenewal { pipeline: self, audit: audit.clone(), credential };
-        link.inspect(target, Some(Access { material, redactor, renewal: &renewal, client: None })).await
+        let access = Access { material, redactor, renewal: &renewal, messages: &messages, client: None };
+        link.inspect(target, Some(access), &messages).await
     }
 
     async fn unseal_current(

@@ -33,6 +33,11 @@ impl Pipeline {
             return (Ok(Vec::new()), None);
         }
         let Some(mapping) = &eligible.candidate.tool.definition.mcp else { return (Ok(Vec::new()), None) };
+        match self.is_concerned(call, &eligible.candidate, Direction::Outbound, freshness).await {
+            Ok(true) => {}
+            Ok(false) => return (Ok(Vec::new()), None),
+            Err(refusal) => return (Err(refusal), None),
+        }
         let input = call.input.as_deref();
         let rendered = parameters.as_object().and_then(|parameters| mapping.message(parameters, input).ok());
         // INVARIANT: `constrain` has rendered the same.
@@ -54,6 +59,11 @@ impl Pipeline {
         freshness: Freshness,
     ) -> (Result<(), Refusal>, Option<Box<HookDecision>>) {
         let (call, eligible) = (admitted.call(), admitted.eligible());
+        match self.is_concerned(call, &eligible.candidate, direction, freshness).await {
+            Ok(true) => {}
+            Ok(false) => return (Ok(()), None),
+            Err(refusal) => return (Err(refusal), None),
+        }
         let (passed, decision) = self.rule_on_message(call, eligible, direction, message, freshness).await;
         let passed = passed.and_then(|asks| if asks.is_empty() { Ok(()) } else { Err(too_late()) });
         (passed, decision)
@@ -67,22 +77,20 @@ impl Pipeline {
         message: &Value,
         freshness: Freshness,
     ) -> Passed {
-        let candidate = &eligible.candidate;
-        let ruling = match self.judge_message(call, candidate, direction, message, freshness).await {
-            Ok(None) => return (Ok(Vec::new()), None),
-            Ok(Some(Ruling { lacks_secrets: true, .. })) => {
+        let judge = |secrets| self.judge_message(call, &eligible.candidate, direction, message, freshness, secrets);
+        let (verdict, decision) = match judge(None).await {
+            Ok(Ruling { lacks_secrets: true, .. }) => {
                 let opened = self.open(eligible).await;
                 if let Some(Err(refusal)) = &opened {
                     return (Err(refusal.clone()), None);
                 }
                 let secrets = admit::secrets(&opened);
-                self.judge_with(call, candidate, direction, message, freshness, Some(&secrets)).await
+                match judge(Some(&secrets)).await {
+                    Ok(ruling) => (ruling.verdict, ruling.decision),
+                    Err(refusal) => return (Err(refusal), None),
+                }
             }
-            Ok(Some(ruling)) => Ok(ruling),
-            Err(refusal) => Err(refusal),
-        };
-        let Ruling { verdict, decision, .. } = match ruling {
-            Ok(ruling) => ruling,
+            Ok(ruling) => (ruling.verdict, ruling.decision),
             Err(refusal) => return (Err(refusal), None),
         };
         let passed = match verdict {
@@ -104,10 +112,16 @@ impl Pipeline {
         if candidate.action() != Action::Mcp {
             return (Ok(()), None);
         }
+        match self.is_concerned(call, candidate, Direction::Inbound, freshness).await {
+            Ok(true) => {}
+            Ok(false) => return (Ok(()), None),
+            Err(refusal) => return (Err(refusal), None),
+        }
         let message = json!({"jsonrpc": "2.0", "result": result});
-        let ruling = match self.judge_message(call, candidate, Direction::Inbound, &message, freshness).await {
-            Ok(Some(ruling)) => ruling,
-            Ok(None) => return (Ok(()), None),
+        // Every form of the secret was redacted from a response before it comes here.
+        let judged = self.judge_message(call, candidate, Direction::Inbound, &message, freshness, Some(&[])).await;
+        let ruling = match judged {
+            Ok(ruling) => ruling,
             Err(refusal) => return (Err(refusal), None),
         };
         let passed = match ruling.verdict {
@@ -119,26 +133,19 @@ impl Pipeline {
         (passed, ruling.decision)
     }
 
-    /// What the guardians say; `None` where nobody has a say in such messages.
-    async fn judge_message(
+    /// Whether anybody has a say in such messages. Where nobody has, the message is not even put together.
+    async fn is_concerned(
         &self,
         call: &Call,
         candidate: &Candidate,
         direction: Direction,
-        message: &Value,
         freshness: Freshness,
-    ) -> Result<Option<Ruling>, Refusal> {
+    ) -> Result<bool, Refusal> {
         let subject = call.subject(candidate, Hook::Mcp(direction));
-        if self.guardian.unconcerned(call.caller.tenant(), &subject, freshness).await?.is_some() {
-            return Ok(None);
-        }
-        // Every form of the secret was redacted from a response before it comes here.
-        let nothing: &[&[u8]] = &[];
-        let secrets = (direction == Direction::Inbound).then_some(nothing);
-        self.judge_with(call, candidate, direction, message, freshness, secrets).await.map(Some)
+        Ok(self.guardian.unconcerned(call.caller.tenant(), &subject, freshness).await?.is_none())
     }
 
-    async fn judge_with(
+    async fn judge_message(
         &self,
         call: &Call,
         candidate: &Candidate,

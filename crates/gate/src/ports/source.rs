@@ -14,6 +14,7 @@ use crate::action::Action;
 use crate::call::Admitted;
 use crate::call::execute::GateSource;
 use crate::ports::client_link::ClientLink;
+use crate::ports::mount::MessageGuard;
 use crate::refusal::Refusal;
 
 /// The sources of a gate. Each executes its own actions; if two execute the same action, the one that was added first
@@ -80,6 +81,8 @@ pub struct Access<'a> {
     pub redactor: Redactor,
     /// Stores renewed material.
     pub renewal: &'a dyn Renewal,
+    /// Guards the messages of protocols that have more than the request and the result of the call.
+    pub messages: &'a dyn MessageGuard,
     /// The client of the call, if the service may ask it while it carries the call out.
     pub client: Option<&'a dyn ClientLink>,
 }

@@ -14,7 +14,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
-use toolgate_gate::ports::mount::MountWatch;
+use toolgate_gate::ports::mount::{MountSession, MountWatch};
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
 use toolgate_model::credential::ServiceName;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -32,6 +32,8 @@ use crate::mcp::reporter::Reporter;
 use crate::mcp::result::malformed;
 use crate::time::now;
 
+/// Why a process was stopped that has done nothing wrong.
+const UNUSED: &str = "the server was stopped because nobody used it";
 /// How many messages wait to be written.
 const QUEUE: usize = 64;
 /// How many messages of the server wait to be passed on.
@@ -96,6 +98,8 @@ struct Shared {
     calls: Mutex<Calls>,
     listing: Listing,
     origin: Origin,
+    /// The record of what it keeps for its principal.
+    kept: Mutex<Option<MountSession>>,
 }
 
 struct Calls {
@@ -141,7 +145,8 @@ impl Running {
             return Err(not_started(io::ErrorKind::BrokenPipe));
         };
         let calls = Calls { waiting: HashMap::new(), last_id: 0, used: now(), ended: None };
-        let shared = Arc::new(Shared { calls: Mutex::new(calls), listing: Listing::default(), origin });
+        let shared =
+            Arc::new(Shared { calls: Mutex::new(calls), listing: Listing::default(), origin, kept: Mutex::default() });
         let (outgoing, queue) = mpsc::channel(QUEUE);
         let log = log(stderr, mount.name.clone(), redactor_of(secret));
         let tasks = [
@@ -155,6 +160,14 @@ impl Running {
 
     pub(super) fn greeted(self, greeting: Greeting) -> Process {
         Process { running: self, greeting }
+    }
+
+    /// Notes the record of what the process keeps for its principal, which ends with it.
+    pub(super) fn keep(&self, session: MountSession) {
+        *self.shared.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+        // It may have ended before.
+        let ended = self.shared.calls().ended;
+        ended.into_iter().for_each(|reason| self.shared.end(reason));
     }
 
     /// Sends a request and gives its response.
@@ -369,6 +382,11 @@ impl Shared {
     }
 
     fn end(&self, reason: &'static str) {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match kept {
+            Some(kept) if reason != UNUSED => kept.fail(),
+            kept => drop(kept),
+        }
         let mut calls = self.calls();
         calls.ended.get_or_insert(reason);
         // Their senders are dropped: whoever waits reads the reason.
@@ -421,7 +439,7 @@ async fn read(
                 let calls = shared.calls();
                 if calls.waiting.is_empty() && now() - calls.used >= idle {
                     drop(calls);
-                    break "the server was stopped because nobody used it";
+                    break UNUSED;
                 }
             }
         }

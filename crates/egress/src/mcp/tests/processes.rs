@@ -32,10 +32,13 @@ fn mount(program: &McpProcess, conduct: &str) -> StdioMount {
 }
 
 async fn started(mounts: &McpMounts, agent: Option<&PrincipalId>) -> Result<Arc<Process>, SourceFailure> {
+    let service = ServiceName::parse("mounted").unwrap();
     let (tenant, credential, material) = (TenantId::default_tenant(), credential(), material());
     let ids = || mounts.next_id();
     let deadline = now() + Duration::from_secs(60);
-    mounts.processes.of((&tenant, "mounted", agent), (Some(&credential), &material), input(), deadline, &ids).await
+    let sessions = &*mounts.sessions;
+    let user = PeerUser { tenant: &tenant, service: &service, principal: agent, guard: &NoMessageGuard, sessions };
+    mounts.processes.of(&user, (Some(&credential), &material), input(), deadline, &ids).await
 }
 
 /// What the clients of these tests can be asked for.
@@ -124,6 +127,26 @@ async fn a_stateful_server_has_a_process_for_each_principal_within_its_limit() {
     assert!(call(&mounts, "three", "count").await.unwrap().starts_with("1 of "));
     assert!(call(&mounts, "one", "count").await.unwrap().starts_with("4 of "));
     assert!(call(&mounts, "two", "count").await.unwrap().starts_with("1 of "), "it was ended");
+}
+
+#[tokio::test]
+async fn the_process_of_a_principal_is_used_between_two_records() {
+    let program = McpProcess::new();
+    let idle = Duration::from_millis(200);
+    let stateful = StdioMount { stateful: true, idle, max_processes: 16, ..mount(&program, "legacy") };
+    let (mounts, sessions) = mounts_recording(vec![stateful]);
+    call(&mounts, "one", "count").await.unwrap();
+    call(&mounts, "one", "count").await.unwrap();
+    call(&mounts, "two", "exit").await.unwrap_err();
+    until(|| sessions.recorded().len() == 4).await;
+    let recorded = sessions.recorded();
+    assert_eq!(recorded[0], "begun: mounted for one");
+    assert!(recorded.contains(&"completed: mounted for one".to_owned()), "nobody used it: {recorded:?}");
+    assert!(recorded.contains(&"failed: mounted for two".to_owned()), "it has ended by itself: {recorded:?}");
+    // One that is shared keeps nothing for anybody.
+    let (mounts, sessions) = mounts_recording(vec![mount(&program, "legacy")]);
+    call(&mounts, "one", "count").await.unwrap();
+    assert!(sessions.recorded().is_empty());
 }
 
 #[tokio::test]
@@ -228,8 +251,9 @@ async fn a_mount_of_another_tenant_or_without_its_secret_is_not_started() {
     for (tenant, name, material) in
         [(&other, "mounted", material()), (&own, "unknown", material()), (&own, "mounted", Material::new())]
     {
-        let refused =
-            mounts.processes.of((tenant, name, None), (Some(&credential), &material), input(), deadline, &ids).await;
+        let (service, sessions) = (ServiceName::parse(name).unwrap(), &*mounts.sessions);
+        let user = PeerUser { tenant, service: &service, principal: None, guard: &NoMessageGuard, sessions };
+        let refused = mounts.processes.of(&user, (Some(&credential), &material), input(), deadline, &ids).await;
         assert_eq!(refused.err().unwrap().kind, FailureKind::NotExecutable);
     }
     assert_eq!(program.starts(), 0);
@@ -240,13 +264,19 @@ async fn a_process_is_inspected_like_a_server() {
     let program = McpProcess::new();
     let (mounts, _) = mounts(vec![mount(&program, "legacy")]);
     let material = material();
-    let access = Access { redactor: Redactor::new(&material), material, renewal: &Fixed, client: None };
+    let access = Access {
+        redactor: Redactor::new(&material),
+        material,
+        renewal: &Fixed,
+        messages: &NoMessageGuard,
+        client: None,
+    };
     let target = MountTarget {
         tenant: TenantId::default_tenant(),
         service: ServiceName::parse("mounted").unwrap(),
         transport: MountTransport::Stdio { name: "mounted".to_owned(), credential: Some(Box::new(credential())) },
     };
-    let offer = mounts.inspect(&target, Some(access)).await.unwrap();
+    let offer = mounts.inspect(&target, Some(access), &NoMessageGuard).await.unwrap();
     assert_eq!((offer.era, offer.server.name.as_str()), (McpEra::Legacy, "process"));
     assert_eq!(offer.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["count"]);
 }
