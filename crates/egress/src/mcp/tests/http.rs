@@ -193,7 +193,7 @@ async fn handshakes_and_lists_pass_guardians_or_nothing_is_sent_and_used() {
         (Some("server/discover"), Direction::Outbound, 0),
         (Some("initialize"), Direction::Outbound, 0),
         (Some("serverInfo"), Direction::Inbound, 1),
-        (Some("tools/list"), Direction::Outbound, 1),
+        (Some("tools/list"), Direction::Outbound, 0),
         (Some("inputSchema"), Direction::Inbound, 2),
     ] {
         let server = McpServer::start(true, false);
