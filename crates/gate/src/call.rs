@@ -41,6 +41,7 @@ mod admit;
 mod approve;
 pub(crate) mod authorize;
 mod binding;
+mod client;
 mod conformance;
 mod constrain;
 mod denial;

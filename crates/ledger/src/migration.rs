@@ -31,7 +31,8 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 17, sql: include_str!("../migrations/sqlite/0017_calls_in_flight.sql") },
     Migration { number: 18, sql: include_str!("../migrations/sqlite/0018_principal_attributes.sql") },
     Migration { number: 19, sql: include_str!("../migrations/sqlite/0019_mounts.sql") },
-    Migration { number: 20, sql: include_str!("../migrations/sqlite/0020_declared_mounts.sql") },
+    Migration { number: 20, sql: include_str!("../migrations/sqlite/0020_calls_by_time.sql") },
+    Migration { number: 21, sql: include_str!("../migrations/sqlite/0021_declared_mounts.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -55,7 +56,8 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 17, sql: include_str!("../migrations/postgres/0017_calls_in_flight.sql") },
     Migration { number: 18, sql: include_str!("../migrations/postgres/0018_principal_attributes.sql") },
     Migration { number: 19, sql: include_str!("../migrations/postgres/0019_mounts.sql") },
-    Migration { number: 20, sql: include_str!("../migrations/postgres/0020_declared_mounts.sql") },
+    Migration { number: 20, sql: include_str!("../migrations/postgres/0020_calls_by_time.sql") },
+    Migration { number: 21, sql: include_str!("../migrations/postgres/0021_declared_mounts.sql") },
 ];
 
 /// The ledger was written by a newer program.

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde_json::Map;
 use toolgate_gate::ports::mount::{MessageGuard, MountCredential, MountLink, MountTarget, MountTransport, ServerOffer};
 use toolgate_gate::ports::source::{Access, Exchange, FailureKind, Renewal, SourceFailure};
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::connection::{AdapterName, AuthPlacement, BaseUrl, Connection};
 use toolgate_model::credential::{AuthType, Credential};
 use toolgate_model::id::InvocationId;
@@ -111,10 +112,13 @@ impl McpMounts {
             renewal,
             traced: None,
             reporter: None,
+            questions: None,
         };
-        let server = self.servers.of(&ServerKey { tenant: mount.tenant.clone(), url: url.as_url().to_string(), pool });
+        let server = self.servers.of(ServerKey { tenant: &mount.tenant, url: url.as_url(), pool });
         let ids = || self.next_id();
-        let mut peer = HttpPeer { endpoint: &endpoint, server: &server, user, redactor, ids: &ids };
+        // What announces a change whenever it is inspected must not be inspected forever.
+        let announced = &|| {};
+        let mut peer = HttpPeer { endpoint: &endpoint, server: &server, user, redactor, ids: &ids, announced };
         let session = peer.session().await?;
         offer(&session.greeting, &mut GuardedPeer { peer: &mut peer, guard: user.guard }).await
     }
@@ -127,10 +131,10 @@ impl McpMounts {
     ) -> Result<ServerOffer, SourceFailure> {
         let deadline = deadline_after(toolgate_model::connection::DEFAULT_TIMEOUT);
         let ids = || self.next_id();
-        let started = self.processes.of(user, (credential, material), deadline, &ids);
-        let process = started.await?;
+        let nothing = InputCapabilities::default();
+        let process = self.processes.of(user, (credential, material), nothing, deadline, &ids).await?;
         let mut peer =
-            ProcessPeer { process: &process, agent: None, deadline, traced: None, reporter: None, ids: &ids };
+            ProcessPeer { process: &process, agent: None, deadline, traced: None, listener: None, ids: &ids };
         offer(&process.greeting, &mut GuardedPeer { peer: &mut peer, guard: user.guard }).await
     }
 }

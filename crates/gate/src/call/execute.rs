@@ -12,8 +12,10 @@ use toolgate_model::secret::Material;
 use super::Admitted;
 use super::Pipeline;
 use super::admit::CallCredential;
+use super::client::GuardedClient;
 use super::eligible::EligibleGrant;
 use crate::action::Action;
+use crate::ports::client_link::ClientLink;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{AuditContext, Freshness, HeldGrant, Mandate, NewExpiry, RotateCredential};
 use crate::ports::mount::{MountLink, MountTarget, ServerOffer};
@@ -76,7 +78,10 @@ impl Pipeline {
                 let audit = self.audit(&admitted.call().caller);
                 let renewal = CredentialRenewal { pipeline: self, audit, credential };
                 let messages = self.messages_of_call(admitted);
-                let access = Access { material, redactor, renewal: &renewal, messages: &messages };
+                let client = admitted.call().client.as_deref();
+                let client = client.map(|link| GuardedClient { pipeline: self, admitted, link });
+                let client = client.as_ref().map(|client| client as &dyn ClientLink);
+                let access = Access { material, redactor, renewal: &renewal, messages: &messages, client };
                 source.execute(admitted, Some(access)).await
             }
             None => source.execute(admitted, None).await,
@@ -101,7 +106,7 @@ impl Pipeline {
         };
         let Unsealed { material, redactor } = self.open_credential(credential).await.map_err(unusable)?;
         let renewal = CredentialRenewal { pipeline: self, audit: audit.clone(), credential };
-        let access = Access { material, redactor, renewal: &renewal, messages: &messages };
+        let access = Access { material, redactor, renewal: &renewal, messages: &messages, client: None };
         link.inspect(target, Some(access), &messages).await
     }
 

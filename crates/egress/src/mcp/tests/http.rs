@@ -44,23 +44,30 @@ impl Caller<'_> {
             renewal: &Fixed,
             traced: None,
             reporter: Some(&reporter),
+            questions: None,
         };
-        let key = ServerKey { tenant: TenantId::default_tenant(), url: url.to_string(), pool };
-        let server = self.mounts.servers.of(&key);
-        let message = mapping.message(arguments.as_object().unwrap()).unwrap();
+        let tenant = TenantId::default_tenant();
+        let server = self.mounts.servers.of(ServerKey { tenant: &tenant, url: url.as_url(), pool });
+        let message = mapping.message(arguments.as_object().unwrap(), None).unwrap();
         let mut request = Request::rendered(mapping, Cow::Owned(message), arguments);
         request.observed = true;
         let ids = || self.mounts.next_id();
         let service = ServiceName::parse("mounted").unwrap();
         let user = PeerUser {
-            tenant: &key.tenant,
+            tenant: &tenant,
             service: &service,
             principal: Some(&self.agent),
             guard: self.guard,
             sessions: &*self.mounts.sessions,
         };
-        let mut peer =
-            HttpPeer { endpoint: &endpoint, server: &server, user: &user, redactor: &mut redactor, ids: &ids };
+        let mut peer = HttpPeer {
+            endpoint: &endpoint,
+            server: &server,
+            user: &user,
+            redactor: &mut redactor,
+            ids: &ids,
+            announced: &|| {},
+        };
         // Only the tests about pins have one.
         if mapping.definition_hash.is_some()
             && let Err(differs) = {
@@ -71,7 +78,7 @@ impl Caller<'_> {
             return Err(differs.failure);
         }
         let raw = peer.ask(&request).await?;
-        conclude(&raw, &redactor, HiddenCharacters::Show)
+        conclude(&raw, &redactor, HiddenCharacters::Show, None)
     }
 
     async fn echo(&self) -> Execution {
@@ -103,7 +110,13 @@ fn target(server: &McpServer) -> MountTarget {
 
 async fn inspect(mounts: &McpMounts, server: &McpServer) -> Result<ServerOffer, SourceFailure> {
     let material = material();
-    let access = Access { redactor: Redactor::new(&material), material, renewal: &Fixed, messages: &NoMessageGuard };
+    let access = Access {
+        redactor: Redactor::new(&material),
+        material,
+        renewal: &Fixed,
+        messages: &NoMessageGuard,
+        client: None,
+    };
     mounts.inspect(&target(server), Some(access), &NoMessageGuard).await
 }
 

@@ -20,11 +20,11 @@ on_both_engines! {
 }
 
 /// An open stream of messages.
-struct Listener(BufReader<TcpStream>);
+pub(super) struct Listener(BufReader<TcpStream>);
 
 impl Listener {
     /// Sends a request whose response is a stream.
-    fn open(world: &World, actor: &Actor, method: &str, headers: &str, body: &str) -> Self {
+    pub(super) fn open(world: &World, actor: &Actor, method: &str, headers: &str, body: &str) -> Self {
         let mut stream = TcpStream::connect(world.gate.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let request = format!(
@@ -54,7 +54,7 @@ impl Listener {
     }
 
     /// The next message.
-    fn next(&mut self) -> Value {
+    pub(super) fn next(&mut self) -> Value {
         loop {
             if let Some(data) = self.line().strip_prefix("data: ") {
                 return serde_json::from_str(data).unwrap();
