@@ -1,6 +1,8 @@
 //! The records of calls.
 
 use schemars::JsonSchema;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_model::constraint::Cost;
@@ -248,12 +250,12 @@ impl From<toolgate_model::invocation::Invocation> for Invocation {
             agent_id: invocation.agent,
             actor: invocation.actor,
             service: invocation.service,
-            tool: invocation.tool,
+            tool: invocation.tool.to_string(),
             version: invocation.version,
             status: invocation.status,
-            parameters: invocation.parameters,
-            arguments_hash: invocation.arguments_hash,
-            request_fingerprint: invocation.fingerprint,
+            parameters: Arc::unwrap_or_clone(invocation.parameters),
+            arguments_hash: invocation.arguments_hash.to_string(),
+            request_fingerprint: invocation.fingerprint.map(|fingerprint| fingerprint.to_string()),
             result: (),
             error: invocation.error.map(|error| InvocationError { code: error.code, message: error.reason }),
             http_status: invocation.http_status,

@@ -16,11 +16,13 @@ use zeroize::Zeroizing;
 
 mod events;
 mod lines;
+mod mcp;
 mod refused;
 mod typed;
 
 pub use self::events::Events;
 pub use self::lines::{call_outcome, refused};
+pub use self::mcp::{MCP_PATH, McpResponse, McpStream};
 pub use self::refused::Refused;
 pub use self::typed::{Outcome, TypedRequest};
 

@@ -27,10 +27,12 @@ mod hook;
 pub(crate) mod host;
 mod invocation;
 mod key;
+mod line_reader;
 pub(crate) mod local;
 mod login;
 mod logout;
 mod material;
+mod mcp;
 mod mount;
 mod paging;
 mod policy;
@@ -96,7 +98,8 @@ enum Command {
     Profile(profile::Profile),
     Hook(hook::Hook),
     Host(host::Host),
-    Connect(connect::Connect),
+    Mcp(mcp::Mcp),
+    Connect(Box<connect::Connect>),
     Demo(demo::Demo),
     Recover(recover::Recover),
     Completions(completions::Completions),
@@ -181,6 +184,7 @@ impl CommandLine {
             Command::Demo(demo) => finish(false, block_on(local.demo(demo)).map(|()| None)),
             Command::Hook(hook) => hook.run(),
             Command::Host(host) => host.run(local).unwrap_or_else(|failure| finish(false, Err(failure))),
+            Command::Mcp(mcp) => mcp.run(local).unwrap_or_else(|failure| finish(false, Err(failure))),
             Command::Connect(connect) => asked(&connect.connection, connect.run()),
             Command::Completions(completions) => finish(false, completions.run().map(Some)),
             Command::Config(config) => finish(config.json, local.config(config).map(Some)),

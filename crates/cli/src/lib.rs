@@ -20,7 +20,7 @@ pub mod starter_policies;
 
 pub use self::command::config::{Config, ConfigAction};
 pub use self::command::demo::Demo;
-pub use self::command::host::{EmbeddedGate, EmbeddedGateOptions};
+pub use self::command::host::{EmbeddedGate, EmbeddedGateOptions, EmbeddedPrincipal};
 pub use self::command::local::LocalCommands;
 pub use self::command::recover::Recover;
 pub use self::command::serve::{Serve, ServeFlags};

@@ -119,6 +119,11 @@ impl Logins {
         if self.current().is_none() {
             self.current = Some(profile.name.clone());
         }
+        self.add(profile);
+    }
+
+    /// Adds a login that is used only where it is named, replacing one of the same name.
+    pub fn add(&mut self, profile: Profile) {
         match self.profiles.iter_mut().find(|saved| saved.name == profile.name) {
             Some(saved) => *saved = profile,
             None => self.profiles.push(profile),

@@ -148,17 +148,23 @@ impl McpMounts {
             traced: call.traced(),
             reporter: Some(&reporter).filter(|_| call.is_observed()),
         };
-        let server = self.servers.of(&ServerKey { tenant: invocation.tenant.clone(), url: url.to_string(), pool });
+        let server = self.servers.of(ServerKey { tenant: &invocation.tenant, url, pool });
         let mut request = Request::rendered(mapping, Cow::Borrowed(&body.bytes), call.parameters());
         request.observed = call.is_observed();
-        request.marked = call.definition().parameters.as_ref().map(|schema| (schema, call.parameters()));
+        request.mirrored = call.parameters().as_object().map(|arguments| (call.mirrored(), arguments));
         let ids = || self.next_id();
+        let announced = || {
+            if let Some(service) = &invocation.service {
+                self.watch.changed(&invocation.tenant, service);
+            }
+        };
         let mut peer = HttpPeer {
             endpoint: &endpoint,
             server: &server,
             agent: Some(&invocation.agent),
             redactor: &mut redactor,
             ids: &ids,
+            announced: &announced,
         };
         let raw = self.ask(call, mapping, (&server.listing, deadline), &mut peer, &request).await;
         self.conclude(call, mapping, raw, redactor, deadline).await

@@ -181,7 +181,7 @@ impl Authenticator {
         let digest = key::digest_of(presented);
         self.attempts.check(source, &digest, now)?;
         // A key with our prefix and a wrong checksum was mistyped or invented: it need not be looked up.
-        let mistyped = presented.starts_with(key::PREFIX) && ApiKey::parse(presented).is_none();
+        let mistyped = presented.starts_with(key::PREFIX) && !ApiKey::is_well_formed(presented);
         let found = if mistyped { None } else { self.keys.identify(&digest, now, freshness).await? };
         let Some(found) = found else {
             self.attempts.failed(source, now);

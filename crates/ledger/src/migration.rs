@@ -31,6 +31,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 17, sql: include_str!("../migrations/sqlite/0017_calls_in_flight.sql") },
     Migration { number: 18, sql: include_str!("../migrations/sqlite/0018_principal_attributes.sql") },
     Migration { number: 19, sql: include_str!("../migrations/sqlite/0019_mounts.sql") },
+    Migration { number: 20, sql: include_str!("../migrations/sqlite/0020_calls_by_time.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -54,6 +55,7 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 17, sql: include_str!("../migrations/postgres/0017_calls_in_flight.sql") },
     Migration { number: 18, sql: include_str!("../migrations/postgres/0018_principal_attributes.sql") },
     Migration { number: 19, sql: include_str!("../migrations/postgres/0019_mounts.sql") },
+    Migration { number: 20, sql: include_str!("../migrations/postgres/0020_calls_by_time.sql") },
 ];
 
 /// The ledger was written by a newer program.

@@ -1,8 +1,6 @@
 //! Tool hooks (OpenWOP RFC 0064): the pair of events that every call leaves in the log, content-free, so that consumers
 //! never see the content of calls.
 
-use std::borrow::Cow;
-
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -10,7 +8,7 @@ use serde_json::Value;
 use crate::id::{EventId, InvocationId, SessionId};
 use crate::invocation::Invocation;
 use crate::principal::PrincipalId;
-use crate::text::identifiers;
+use crate::text::{SharedText, identifiers};
 use crate::trace_context::TraceId;
 
 #[cfg(test)]
@@ -77,23 +75,23 @@ impl Invocation {
     }
 
     /// The qualified name.
-    pub fn tool_name(&self) -> String {
+    pub fn tool_name(&self) -> SharedText {
         match &self.service {
-            Some(service) => service.with_tool(&self.tool),
+            Some(service) => service.with_tool(&self.tool).into(),
             None => self.tool.clone(),
         }
     }
 
-    fn attributed_to(&self) -> String {
-        if self.trace.by_agent { agent_label(&self.agent).into_owned() } else { NO_AGENT.to_owned() }
+    fn attributed_to(&self) -> SharedText {
+        if self.trace.by_agent { agent_label(&self.agent) } else { NO_AGENT.into() }
     }
 }
 
 /// An agent in the form of the protocol, with at least three characters.
-pub fn agent_label(agent: &PrincipalId) -> Cow<'_, str> {
+pub fn agent_label(agent: &PrincipalId) -> SharedText {
     match agent.as_str() {
-        short if short.len() < 3 => Cow::Owned(["agent:", short].concat()),
-        long => Cow::Borrowed(long),
+        short if short.len() < 3 => ["agent:", short].concat().into(),
+        _ => agent.into(),
     }
 }
 
@@ -101,9 +99,9 @@ pub fn agent_label(agent: &PrincipalId) -> Cow<'_, str> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCalled {
-    pub agent_id: String,
+    pub agent_id: SharedText,
     /// SHA-256 of the canonical arguments after redaction.
-    pub args_hash: String,
+    pub args_hash: SharedText,
     pub call_id: InvocationId,
     /// The arguments, if the tool's logging rule allows it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +109,7 @@ pub struct ToolCalled {
     /// The principal whose authority is used.
     pub principal: PrincipalId,
     /// The qualified name.
-    pub tool_name: String,
+    pub tool_name: SharedText,
     pub transport: Transport,
 }
 
@@ -164,7 +162,7 @@ pub struct ReturnError {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolReturned {
-    pub agent_id: String,
+    pub agent_id: SharedText,
     pub call_id: InvocationId,
     /// The event of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,7 +175,7 @@ pub struct ToolReturned {
     pub error: Option<ReturnError>,
     pub status: ReturnStatus,
     /// The qualified name.
-    pub tool_name: String,
+    pub tool_name: SharedText,
     #[serde(default)]
     pub r#type: ReturnedType,
 }

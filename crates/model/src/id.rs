@@ -148,6 +148,12 @@ ids! {
 }
 
 impl InvocationId {
+    /// The smallest id of this time: no call of the time has a smaller one, and every earlier id is smaller.
+    pub fn first_at(time: Timestamp) -> Self {
+        let millis = u128::try_from(time.as_millis()).unwrap_or(0);
+        Self(Uuid::from_u128(millis << 80))
+    }
+
     pub fn bytes(self) -> [u8; 16] {
         self.0.into_bytes()
     }

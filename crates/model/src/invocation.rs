@@ -1,7 +1,9 @@
 //! Invocations: the records of calls, whether executed, refused or interrupted.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::constraint::Cost;
 use crate::context::GrantContext;
@@ -10,7 +12,7 @@ use crate::hook::CallTrace;
 use crate::id::{GrantId, InvocationId};
 use crate::principal::{PrincipalId, TenantId};
 use crate::service::ServiceVersion;
-use crate::text::identifiers;
+use crate::text::{SharedText, identifiers};
 use crate::time::Timestamp;
 
 identifiers! {
@@ -74,17 +76,17 @@ pub struct Invocation {
     /// `None` if the tool was not found.
     pub service: Option<ServiceName>,
     /// Its name in the service, or the name that the caller sent if it was not found.
-    pub tool: String,
+    pub tool: SharedText,
     /// The version of the service's definition, if the tool is registered.
     pub version: Option<ServiceVersion>,
     pub status: InvocationStatus,
     pub error: Option<InvocationError>,
     /// The parameters, as far as the tool's logging rule allows.
-    pub parameters: Map<String, Value>,
+    pub parameters: Arc<Map<String, Value>>,
     /// SHA-256 of the canonical parameters.
-    pub arguments_hash: String,
+    pub arguments_hash: SharedText,
     /// SHA-256 of method, URL and canonical parameters of the request, if there is one.
-    pub fingerprint: Option<String>,
+    pub fingerprint: Option<SharedText>,
     /// The status of the service's response.
     pub http_status: Option<u16>,
     /// The estimated cost.
@@ -113,9 +115,4 @@ impl From<Option<Cost>> for CallCost {
     fn from(cost: Option<Cost>) -> Self {
         Self { api_units: 1, estimated_cost_usd: cost.map(Cost::dollars) }
     }
-}
-
-/// The same as a value.
-pub fn cost_shape(cost: Option<Cost>) -> Value {
-    json!(CallCost::from(cost))
 }

@@ -1,8 +1,6 @@
 //! API keys: `tgk_`, 40 random letters and digits, and a checksum of 6 more. The prefix lets secret scanners find a
 //! leaked key; the checksum rules out false positives and lets the gate refuse a mistyped key without a lookup.
 
-use std::fmt::Write;
-
 use aws_lc_rs::digest;
 
 use crate::secret::Secret;
@@ -34,23 +32,21 @@ impl ApiKey {
         if text.len() != PREFIX.len() + BODY {
             return None;
         }
-        write_checksum(&mut text);
+        let checksum: Vec<char> = checksum(&text).collect();
+        text.extend(checksum);
         Some(Self(Secret::new(text)))
     }
 
     /// Parses a key; rejects a wrong format or checksum.
     pub fn parse(text: &str) -> Option<Self> {
-        let body = text.strip_prefix(PREFIX)?;
-        if body.len() != BODY + CHECKSUM || !body.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return None;
-        }
-        let (signed, _) = text.split_at_checked(PREFIX.len() + BODY)?;
-        let mut expected = signed.to_owned();
-        write_checksum(&mut expected);
-        let fits = expected == text;
-        let key = Self(Secret::new(text.to_owned()));
-        zeroize::Zeroize::zeroize(&mut expected);
-        fits.then_some(key)
+        Self::is_well_formed(text).then(|| Self(Secret::new(text.to_owned())))
+    }
+
+    /// Whether a text has the format of a key and the right checksum. Every request is checked, so nothing is copied.
+    pub fn is_well_formed(text: &str) -> bool {
+        let Some((signed, stated)) = text.split_at_checked(PREFIX.len() + BODY) else { return false };
+        let is_key = |body: &str| body.len() == BODY && body.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        signed.strip_prefix(PREFIX).is_some_and(is_key) && stated.chars().eq(checksum(signed))
     }
 
     /// The digest, which is stored and looked up.
@@ -77,13 +73,10 @@ pub fn digest_of(text: &str) -> KeyDigest {
     bytes
 }
 
-fn write_checksum(text: &mut String) {
-    let mut rest = crc32fast::hash(text.as_bytes());
-    for _ in 0..CHECKSUM {
-        // Writing to a String cannot fail.
-        let _ = text.write_char(digit(rest));
-        rest /= 62;
-    }
+/// The digits behind this text.
+fn checksum(text: &str) -> impl Iterator<Item = char> {
+    let rests = std::iter::successors(Some(crc32fast::hash(text.as_bytes())), |rest| Some(rest / 62));
+    rests.take(CHECKSUM).map(digit)
 }
 
 fn digit(value: u32) -> char {

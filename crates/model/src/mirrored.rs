@@ -1,5 +1,7 @@
 //! Parameters that clients of the Model Context Protocol repeat in headers (`x-mcp-header`), so that proxies can route by them.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 /// The annotation of a schema that names the header.
@@ -44,6 +46,16 @@ impl Mirrored {
     pub fn is_same(&self, header: &str, value: &str) -> bool {
         header == value || (self.is_integer && whole(header).is_some_and(|number| whole(value) == Some(number)))
     }
+}
+
+/// A value as a header holds it: in base64 where it could not be written or read as it is.
+pub fn header_text(value: &str) -> String {
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let bytes = value.as_bytes();
+    let looks_encoded = value.starts_with("=?base64?") && value.ends_with("?=");
+    let is_writable = bytes.iter().all(|byte| (0x20..=0x7e).contains(byte));
+    let is_plain = is_writable && !looks_encoded && !is_blank(bytes.first()) && !is_blank(bytes.last());
+    if is_plain { value.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(bytes)) }
 }
 
 /// A whole number, which may have zeros behind a point.

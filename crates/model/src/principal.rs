@@ -30,19 +30,19 @@ identifiers! {
 impl TenantId {
     /// The tenant that exists from the first start; its administrator also creates the other tenants.
     pub fn default_tenant() -> Self {
-        Self("default".to_owned())
+        Self("default".into())
     }
 }
 
 impl PrincipalId {
     /// The first administrator of a tenant.
     pub fn administrator() -> Self {
-        Self("admin".to_owned())
+        Self("admin".into())
     }
 
     /// Toolgate itself, as the actor of scheduled work.
     pub fn system() -> Self {
-        Self("core.system".to_owned())
+        Self("core.system".into())
     }
 }
 

@@ -15,6 +15,7 @@ mod forms;
 mod json;
 mod pattern;
 pub(crate) mod readings;
+mod secrets;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use self::readings::{Decoded, decoded};
 use self::forms::Forms;
 use self::pattern::is_cut_escape;
 use self::readings::{Readings, is_introducer};
+use self::secrets::Secrets;
 use crate::arguments::REDACTED;
 use crate::credential::is_public_field;
 use crate::secret::{Material, Secret};
@@ -47,14 +49,14 @@ const PASSES: usize = 8;
 ///
 /// INVARIANT: implements none of `Debug`, `Clone`, `Serialize`, and all its forms are wiped on drop.
 pub struct Redactor {
-    forms: Forms,
+    secrets: Secrets,
     marker: &'static str,
 }
 
 /// How a text is searched.
 #[derive(Clone, Copy)]
 struct Search<'a> {
-    forms: &'a Forms,
+    secrets: &'a Secrets,
     /// Whether it is an argument of a call, in which shorter values are not searched.
     ///
     /// INVARIANT: what is shorter stays unchanged, so that it can be shown to its caller, see [`crate::blinding`].
@@ -71,30 +73,30 @@ impl Redactor {
 
     pub(crate) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
         let mut redactor = Self::none();
-        secrets.for_each(|secret| redactor.forms.add(secret));
+        secrets.for_each(|secret| redactor.secrets.add(secret));
         redactor.choose_marker();
         redactor
     }
 
     /// Redacts nothing: for calls without a secret.
     pub fn none() -> Self {
-        Self { forms: Forms::none(), marker: "" }
+        Self { secrets: Secrets::none(), marker: "" }
     }
 
     /// Adds a secret, such as a token that was renewed during the call.
     pub fn add(&mut self, secret: &Secret) {
-        self.forms.add(secret.expose());
+        self.secrets.add(secret.expose());
         self.choose_marker();
     }
 
     fn choose_marker(&mut self) {
-        self.marker = marker(&self.forms, false, MARKERS);
+        self.marker = marker(&self.secrets, false, MARKERS);
     }
 
     /// The arguments without these secrets, whatever they look like and wherever they occur.
     pub fn arguments<'a>(&self, arguments: &'a Value) -> Cow<'a, Value> {
-        let marker = marker(&self.forms, true, ARGUMENT_MARKERS);
-        let search = Search { forms: &self.forms, in_arguments: true, marker };
+        let marker = marker(&self.secrets, true, ARGUMENT_MARKERS);
+        let search = Search { secrets: &self.secrets, in_arguments: true, marker };
         if !search.occurs_in(arguments) {
             return Cow::Borrowed(arguments);
         }
@@ -111,7 +113,7 @@ impl Redactor {
             let signs = text.bytes().filter(|byte| is_introducer(*byte)).count();
             signs >= FEWEST_SIGNS && Readings::of(text.as_bytes()).is_ambiguous()
         };
-        !self.forms.is_empty()
+        !self.secrets.is_empty()
             && match arguments {
                 Value::Null | Value::Bool(_) | Value::Number(_) => false,
                 Value::String(text) => is_ambiguous(text),
@@ -123,7 +125,7 @@ impl Redactor {
     }
 
     fn search(&self) -> Search<'_> {
-        Search { forms: &self.forms, in_arguments: false, marker: self.marker }
+        Search { secrets: &self.secrets, in_arguments: false, marker: self.marker }
     }
 
     /// Replaces every form of every secret; returns whether there was any.
@@ -159,12 +161,14 @@ impl Redactor {
 }
 
 /// The first marker in which no secret occurs. A character of a secret is at least one of the text.
-fn marker(forms: &Forms, in_arguments: bool, markers: [&'static str; 3]) -> &'static str {
-    let search = Search { forms, in_arguments, marker: "" };
-    let is_free = |marker: &&str| {
-        forms.patterns(in_arguments).all(|pattern| pattern.bytes.len() > marker.len()) || !search.hides(marker)
-    };
+fn marker(secrets: &Secrets, in_arguments: bool, markers: [&'static str; 3]) -> &'static str {
+    let search = Search { secrets, in_arguments, marker: "" };
+    let is_free = |marker: &&str| secrets.are_longer_than(marker, in_arguments) || !search.hides(marker);
     markers.into_iter().find(is_free).unwrap_or_default()
+}
+
+fn may_start(forms: &Forms, byte: u8) -> bool {
+    is_introducer(byte) || forms.may_start_with(byte)
 }
 
 impl Search<'_> {
@@ -185,8 +189,8 @@ impl Search<'_> {
     fn redact_cut_off(&self, bytes: &mut Vec<u8>) {
         self.redact_bytes(bytes);
         // INVARIANT: redacted text is not ambiguous.
-        let readings = Readings::of(bytes);
-        let first = |(at, &byte): (usize, &u8)| self.cut_off_at(&readings, at, byte);
+        let (readings, forms) = (Readings::of(bytes), self.secrets.forms());
+        let first = |(at, &byte): (usize, &u8)| self.cut_off_at(forms, &readings, at, byte);
         if let Some(start) = bytes.iter().enumerate().find_map(first) {
             drop(Zeroizing::new(bytes.split_off(start)));
         }
@@ -209,10 +213,10 @@ impl Search<'_> {
     /// The ranges of secrets in the text, from left to right, without overlaps.
     fn occurrences(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
-        if self.forms.is_empty() {
+        if !self.secrets.may_occur_in(text) {
             return found;
         }
-        let readings = Readings::of(text);
+        let (readings, forms) = (Readings::of(text), self.secrets.forms());
         if readings.is_ambiguous() {
             // Its meaning is unknown, so all of it is withheld.
             found.push(0..text.len());
@@ -221,11 +225,11 @@ impl Search<'_> {
         steps::count(text.len());
         let mut previous = 0;
         for (at, &byte) in text.iter().enumerate() {
-            if self.may_start(byte) {
-                self.find_at(&readings, at, byte, &mut found);
+            if may_start(forms, byte) {
+                self.find_at(forms, &readings, at, byte, &mut found);
                 // An escape includes all backslashes before it, so it starts with the first of them.
                 if is_introducer(byte) && (byte, previous) != (b'\\', b'\\') {
-                    self.find_escaped_at(&readings, at, &mut found);
+                    self.find_escaped_at(forms, &readings, at, &mut found);
                 }
             }
             previous = byte;
@@ -233,25 +237,21 @@ impl Search<'_> {
         found
     }
 
-    fn may_start(&self, byte: u8) -> bool {
-        is_introducer(byte) || self.forms.may_start_with(byte)
-    }
-
     /// Adds what is found here if the first character is escaped.
-    fn find_escaped_at(&self, readings: &Readings<'_>, at: usize, found: &mut Vec<Range<usize>>) {
+    fn find_escaped_at(&self, forms: &Forms, readings: &Readings<'_>, at: usize, found: &mut Vec<Range<usize>>) {
         // Many readings of an escape mean the same character.
         let mut tried = None;
         for first in readings.at(at).iter().map(|reading| reading.spelled().first().copied()) {
             if let Some(byte) = first.filter(|_| first != tried) {
                 tried = first;
-                self.find_at(readings, at, byte, found);
+                self.find_at(forms, readings, at, byte, found);
             }
         }
     }
 
     /// Adds what the patterns that start with this byte find here.
-    fn find_at(&self, readings: &Readings<'_>, at: usize, first: u8, found: &mut Vec<Range<usize>>) {
-        let candidates = self.forms.starting_with(first, self.in_arguments);
+    fn find_at(&self, forms: &Forms, readings: &Readings<'_>, at: usize, first: u8, found: &mut Vec<Range<usize>>) {
+        let candidates = forms.starting_with(first, self.in_arguments);
         for range in candidates.filter_map(|pattern| pattern.find_at(readings, at)) {
             match found.last_mut() {
                 // Nothing may remain between two adjacent ranges.
@@ -265,15 +265,15 @@ impl Search<'_> {
     }
 
     /// The start of a secret that the end of the text cuts off, if one may start here.
-    fn cut_off_at(&self, readings: &Readings<'_>, at: usize, byte: u8) -> Option<usize> {
-        if !self.may_start(byte) {
+    fn cut_off_at(&self, forms: &Forms, readings: &Readings<'_>, at: usize, byte: u8) -> Option<usize> {
+        if !may_start(forms, byte) {
             return None;
         }
         if is_cut_escape(readings.text, at) {
             return Some(at);
         }
         let starting_with = |first: u8| {
-            let candidates = self.forms.starting_with(first, self.in_arguments);
+            let candidates = forms.starting_with(first, self.in_arguments);
             candidates.filter_map(|pattern| pattern.cut_off_at(readings, at)).min()
         };
         let escaped = readings.at(at).iter().filter_map(|reading| reading.spelled().first().copied());

@@ -1,6 +1,7 @@
 //! Names and short texts from people and programs: bounded, printable, and safe in a log, a terminal or a URL.
 
 use std::fmt;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -57,20 +58,27 @@ fn check_characters(text: &str, allowed: &'static str, fits: impl Fn(char) -> bo
     }
 }
 
+/// Declares identifiers. They are shared, because a call passes its own on to every record that it leaves.
 macro_rules! identifiers {
     ($($(#[$doc:meta])* $name:ident;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(String);
+        pub struct $name(std::sync::Arc<str>);
 
         impl $name {
             pub fn parse(text: &str) -> Result<Self, $crate::text::TextError> {
                 $crate::text::check_identifier(text)?;
-                Ok(Self(text.to_owned()))
+                Ok(Self(text.into()))
             }
 
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl From<&$name> for $crate::text::SharedText {
+            fn from(name: &$name) -> Self {
+                Self(std::sync::Arc::clone(&name.0))
             }
         }
 
@@ -101,6 +109,60 @@ macro_rules! identifiers {
     )+};
 }
 pub(crate) use identifiers;
+
+/// A text that several records of a call share.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SharedText(pub(crate) Arc<str>);
+
+impl SharedText {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for SharedText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for SharedText {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&str> for SharedText {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for SharedText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for SharedText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, formatter)
+    }
+}
+
+impl serde::Serialize for SharedText {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for SharedText {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <std::borrow::Cow<'de, str>>::deserialize(deserializer).map(|text| Self(text.as_ref().into()))
+    }
+}
 
 identifiers! {
     /// A label of a tool or a principal, for policies and guardians (`private-data`, `team:payments`).

@@ -3,6 +3,8 @@
 //! One data key seals one credential version, once. The stored bytes begin with a format byte, so that a later format
 //! can be distinguished.
 
+use std::fmt::Write;
+
 use toolgate_gate::ports::sealer::{SealBinding, SealSubject};
 use toolgate_model::secret::Material;
 use zeroize::Zeroizing;
@@ -29,15 +31,21 @@ pub(crate) fn associated_data(binding: &SealBinding, purpose: Purpose) -> String
         Purpose::DataKey => "data-key",
     };
     // Already canonical: the names are sorted, and neither ids nor tenant names contain characters to escape.
-    match binding.subject {
-        SealSubject::Credential { id, version } => format!(
+    let mut text = String::with_capacity(256);
+    let written = match binding.subject {
+        SealSubject::Credential { id, version } => write!(
+            text,
             r#"{{"alg":"AES-256-GCM","credential":"{id}","purpose":"{purpose}","tenant":"{tenant}","version":{version}}}"#
         ),
-        SealSubject::Call { id, part } => format!(
+        SealSubject::Call { id, part } => write!(
+            text,
             r#"{{"alg":"AES-256-GCM","call":"{id}","part":"{}","purpose":"{purpose}","tenant":"{tenant}"}}"#,
             part.as_str()
         ),
-    }
+    };
+    // INVARIANT: writing to a String cannot fail.
+    debug_assert!(written.is_ok());
+    text
 }
 
 /// Seals material under its data key. The layout is format, nonce, ciphertext, tag.

@@ -7,7 +7,7 @@ use toolgate_model::approval::CallLabel;
 use toolgate_model::context::ContextId;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::{ApprovalId, GrantId, InvocationId, SessionId, StandingApprovalId};
-use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
+use toolgate_model::invocation::{CallCost, IdempotencyKey, InvocationStatus};
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::service::{ServiceVersion, ToolName};
 use toolgate_model::time::Timestamp;
@@ -107,7 +107,7 @@ pub struct SucceededCall {
     pub result: Value,
     pub error: (),
     #[schemars(with = "EstimatedCost")]
-    pub cost: Value,
+    pub cost: CallCost,
     pub duration_ms: u64,
     pub timestamp: Timestamp,
     /// The service returned more than the limit.
@@ -134,7 +134,7 @@ pub struct FailedCall {
     pub result: Value,
     pub error: CallFailure,
     #[schemars(with = "EstimatedCost")]
-    pub cost: Value,
+    pub cost: CallCost,
     pub duration_ms: u64,
     pub timestamp: Timestamp,
     /// The service returned more than the limit.

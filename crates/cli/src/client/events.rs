@@ -12,13 +12,13 @@ use super::{Client, ClientError};
 /// The largest event that is held in memory.
 const MAX_BLOCK: usize = 16 * 1024 * 1024;
 /// How long a stream may be without data. The gate sends a keep-alive every few seconds.
-const MAX_SILENCE: Duration = Duration::from_secs(90);
+pub(super) const MAX_SILENCE: Duration = Duration::from_secs(90);
 
 /// A server-sent event with JSON data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct ServerEvent {
+pub(super) struct ServerEvent {
     id: Option<String>,
-    data: String,
+    pub(super) data: String,
 }
 
 pub struct Events<'a, T> {
@@ -63,7 +63,7 @@ impl<T: DeserializeOwned> Events<'_, T> {
 
 /// Assembles events from bytes.
 #[derive(Default)]
-struct Blocks {
+pub(super) struct Blocks {
     line: Vec<u8>,
     /// The last id that was received, with an event or without one.
     place: Option<String>,
@@ -74,7 +74,7 @@ struct Blocks {
 
 impl Blocks {
     /// Adds received bytes. Returns false if an incomplete event exceeds the limit.
-    fn add(&mut self, bytes: &[u8]) -> bool {
+    pub(super) fn add(&mut self, bytes: &[u8]) -> bool {
         for byte in bytes {
             if *byte == b'\n' {
                 let line = std::mem::take(&mut self.line);
@@ -87,7 +87,7 @@ impl Blocks {
         self.line.len() + self.data.as_ref().map_or(0, String::len) <= MAX_BLOCK
     }
 
-    fn next(&mut self) -> Option<ServerEvent> {
+    pub(super) fn next(&mut self) -> Option<ServerEvent> {
         self.ready.pop_front()
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use toolgate_model::approval::{Mode, SessionName};
 
-pub use self::embedded::{EmbeddedGate, EmbeddedGateOptions};
+pub use self::embedded::{EmbeddedGate, EmbeddedGateOptions, EmbeddedPrincipal};
 use self::engine::{Engine, EngineError};
 use self::gate_engine::GateEngine;
 use self::session::{Session, Terms};
@@ -122,11 +122,12 @@ impl Host {
 
     fn gate_options(&self, root: &str) -> EmbeddedGateOptions {
         EmbeddedGateOptions {
-            root: PathBuf::from(root),
+            root: Some(PathBuf::from(root)),
             data: self.data.clone(),
             config: self.config.clone(),
             mode: self.mode,
             allow_mode_changes: self.allow_mode_changes,
+            principal: EmbeddedPrincipal::Host,
         }
     }
 
@@ -199,7 +200,7 @@ fn session_name(text: &str) -> Result<SessionName, String> {
     SessionName::parse(text).map_err(|error| format!("the name {error}"))
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
+pub(super) fn mode(text: &str) -> Result<Mode, String> {
     Mode::parse(text).map_err(|error| error.to_string())
 }
 

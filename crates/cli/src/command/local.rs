@@ -19,6 +19,6 @@ pub trait LocalCommands {
 
     fn recover(&self, command: Recover) -> Result<Report, Failure>;
 
-    /// Starts the gate that `toolgate host` uses if no URL is given.
+    /// Starts the gate that `toolgate host` and `toolgate mcp` use if no URL is given.
     fn start_gate(&self, options: EmbeddedGateOptions) -> impl Future<Output = Result<EmbeddedGate, Failure>>;
 }

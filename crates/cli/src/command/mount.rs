@@ -8,6 +8,7 @@ use toolgate_api::mounts::{
 };
 
 use self::add::Add;
+pub(crate) use self::add::mounts_vault;
 use super::{Connection, Failure};
 use crate::client::{Client, ClientError};
 use crate::output::{self, Report, clean, table_of};

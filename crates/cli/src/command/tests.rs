@@ -43,7 +43,7 @@ fn every_command_says_what_it_does_and_shows_an_example() {
 fn every_command_whose_answer_is_not_a_text_can_answer_in_json() {
     for (path, command) in commands() {
         let has_json = command.get_arguments().any(|argument| argument.get_id() == "json");
-        let needs_none = ["toolgate serve", "toolgate demo", "toolgate host"].contains(&path.as_str())
+        let needs_none = ["toolgate serve", "toolgate demo", "toolgate host", "toolgate mcp"].contains(&path.as_str())
             || path.starts_with("toolgate completions");
         assert_eq!(has_json, !needs_none, "{path}");
     }

@@ -67,8 +67,10 @@ pub(crate) struct Endpoint<'a> {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) greeting: Greeting,
-    /// The id that the server gave the session.
-    pub(crate) id: Option<String>,
+    /// Whether the server gave the session an id.
+    has_id: bool,
+    /// The headers of every request of the legacy era.
+    headers: Vec<Header>,
 }
 
 /// What became of a request.
@@ -107,7 +109,7 @@ impl Endpoint<'_> {
         if known != Some(McpEra::Legacy)
             && let Some(greeting) = self.discover(redactor, ids()).await?
         {
-            return Ok(Session { greeting, id: None });
+            return Ok(Session::of(greeting, None));
         }
         self.initialize(redactor, ids()).await
     }
@@ -116,7 +118,7 @@ impl Endpoint<'_> {
     async fn discover(&self, redactor: &mut Redactor, id: u64) -> Result<Option<Greeting>, SourceFailure> {
         let request = Request::of_protocol("server/discover", "");
         let body = request.write(id, McpEra::Modern, self.traced);
-        let posted = self.post(body, headers::modern(&request), self.deadline, redactor).await?;
+        let posted = self.post(body, &headers::modern(&request), self.deadline, redactor).await?;
         let status = posted.status;
         // Who may not ask, or asks too often, or finds nobody there, learns nothing about the server.
         if matches!(status, 401 | 403 | 407 | 429 | 502..=504) || (300..400).contains(&status) {
@@ -140,7 +142,7 @@ impl Endpoint<'_> {
 
     async fn initialize(&self, redactor: &mut Redactor, id: u64) -> Result<Session, SourceFailure> {
         let body = Request::initialize().write(id, McpEra::Legacy, None);
-        let posted = self.post(body, headers::legacy(None, None), self.deadline, redactor).await?;
+        let posted = self.post(body, &headers::legacy(None, None), self.deadline, redactor).await?;
         let session = session_id(&posted.headers).map_err(|reason| malformed(posted.status, reason))?;
         let raw = self.response(posted, id, None, redactor, &mut Announced::default()).await?;
         let status = raw.http_status;
@@ -153,7 +155,7 @@ impl Endpoint<'_> {
             Err(reason) => return Err(malformed(status, &format!("the server's response {reason}"))),
         };
         let greeting = Greeting::legacy(&result).map_err(|reason| malformed(status, reason))?;
-        let session = Session { greeting, id: session };
+        let session = Session::of(greeting, session.as_deref());
         self.notify(message::notification("notifications/initialized", ""), &session, self.deadline, redactor).await?;
         Ok(session)
     }
@@ -169,13 +171,11 @@ impl Endpoint<'_> {
     ) -> Result<Responded, SourceFailure> {
         let era = session.greeting.era;
         let body = request.write(id, era, self.traced);
-        let headers = match era {
-            McpEra::Modern => headers::modern(request),
-            McpEra::Legacy => session.headers(),
-        };
+        let of_request = if era == McpEra::Modern { headers::modern(request) } else { Vec::new() };
+        let headers = if era == McpEra::Modern { &of_request } else { &session.headers };
         let sent = async {
             let posted = self.post(body, headers, self.deadline, redactor).await?;
-            if posted.status == 404 && session.id.is_some() {
+            if posted.status == 404 && session.has_id {
                 return Ok(Responded::NoSession);
             }
             self.response(posted, id, Some(session), redactor, announced).await.map(Responded::Message)
@@ -196,14 +196,14 @@ impl Endpoint<'_> {
         deadline: Instant,
         redactor: &mut Redactor,
     ) -> Result<(), SourceFailure> {
-        let posted = self.post(message, session.headers(), deadline, redactor).await?;
+        let posted = self.post(message, &session.headers, deadline, redactor).await?;
         if (200..300).contains(&posted.status) { Ok(()) } else { Err(refused(posted.status)) }
     }
 
     async fn post(
         &self,
         body: Vec<u8>,
-        headers: Vec<Header>,
+        headers: &[Header],
         deadline: Instant,
         redactor: &mut Redactor,
     ) -> Result<Posted, SourceFailure> {
@@ -211,7 +211,8 @@ impl Endpoint<'_> {
             return Err(not_executable("an MCP server takes no webhooks; give its credential another adapter"));
         }
         let body = RenderedBody { content_type: "application/json".into(), bytes: body };
-        let request = RenderedRequest { method: HttpMethod::Post, url: self.url.clone(), headers, body: Some(body) };
+        let request =
+            RenderedRequest { method: HttpMethod::Post, url: self.url.clone(), headers: Vec::new(), body: Some(body) };
         let events = Mutex::new(None);
         let outbound = OutboundCall {
             invocation: self.invocation,
@@ -229,6 +230,7 @@ impl Endpoint<'_> {
             renewal: self.renewal,
             // In the headers and in the body: proxies see the one, servers the other.
             traced: self.traced,
+            more_headers: headers,
             events: Some(&events),
         };
         let response = adapter(self.adapter).carry_out(self.client, outbound, redactor).await?;
@@ -317,8 +319,12 @@ impl Endpoint<'_> {
 }
 
 impl Session {
-    fn headers(&self) -> Vec<Header> {
-        headers::legacy(Some(&self.greeting.version), self.id.as_deref())
+    fn of(greeting: Greeting, id: Option<&str>) -> Self {
+        let headers = match greeting.era {
+            McpEra::Modern => Vec::new(),
+            McpEra::Legacy => headers::legacy(Some(&greeting.version), id),
+        };
+        Self { has_id: id.is_some(), headers, greeting }
     }
 }
 

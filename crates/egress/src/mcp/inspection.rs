@@ -100,9 +100,11 @@ impl McpMounts {
             traced: None,
             reporter: None,
         };
-        let server = self.servers.of(&ServerKey { tenant: mount.tenant.clone(), url: url.as_url().to_string(), pool });
+        let server = self.servers.of(ServerKey { tenant: &mount.tenant, url: url.as_url(), pool });
         let ids = || self.next_id();
-        let mut peer = HttpPeer { endpoint: &endpoint, server: &server, agent: None, redactor, ids: &ids };
+        // What announces a change whenever it is inspected must not be inspected forever.
+        let announced = &|| {};
+        let mut peer = HttpPeer { endpoint: &endpoint, server: &server, agent: None, redactor, ids: &ids, announced };
         let session = peer.session().await?;
         offer(&session.greeting, &mut peer).await
     }

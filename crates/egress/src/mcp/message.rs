@@ -2,6 +2,7 @@
 //! What a server sends is untrusted: everything that is not exactly a response to the request is an error.
 
 use std::borrow::Cow;
+use std::io::Write;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,6 +10,7 @@ use serde_json::{Map, Value};
 use toolgate_gate::call::UpstreamProgress;
 use toolgate_gate::ports::mount::McpEra;
 use toolgate_gate::ports::telemetry::TracedCall;
+use toolgate_model::mirrored::Mirrored;
 use toolgate_model::service::{McpMapping, McpMethod};
 use toolgate_model::strict_json::{self, StrictJsonError};
 
@@ -25,10 +27,17 @@ const START: &str = "{\"jsonrpc\":\"2.0\",";
 const PROGRESS_LIMIT: usize = 1_000;
 /// Who the gate says that it is.
 const CLIENT_INFO: &str = concat!("{\"name\":\"toolgate\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}");
+/// The same for all requests of the modern era: its version, who the gate is, and what it can do.
+const MODERN_META: &str = concat!(
+    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",",
+    "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"toolgate\",\"version\":\"",
+    env!("CARGO_PKG_VERSION"),
+    "\"},\"io.modelcontextprotocol/clientCapabilities\":{}"
+);
 
 /// A request without its id and `_meta`.
 pub(crate) struct Request<'a> {
-    pub(crate) method: &'a str,
+    pub(crate) method: &'static str,
     /// The whole message.
     ///
     /// INVARIANT: begins with [`START`], the method and an open `params` object, up to `params_at`.
@@ -36,8 +45,8 @@ pub(crate) struct Request<'a> {
     params_at: usize,
     /// What the request is about: the name of a tool or prompt, or the URI of a resource.
     pub(crate) name: Option<Cow<'a, str>>,
-    /// The schema of a tool and the arguments of the call, of which some may be repeated in headers.
-    pub(crate) marked: Option<(&'a Value, &'a Value)>,
+    /// The parameters of a tool that are repeated in headers, and the arguments of the call.
+    pub(crate) mirrored: Option<(&'a [Mirrored], &'a Map<String, Value>)>,
     /// Whether the server is asked to say how far it is.
     pub(crate) observed: bool,
 }
@@ -53,11 +62,11 @@ impl<'a> Request<'a> {
             _ => None,
         };
         let params_at = mapping.method.opening().len();
-        Self { method: mapping.method.as_str(), message, params_at, name, marked: None, observed: false }
+        Self { method: mapping.method.as_str(), message, params_at, name, mirrored: None, observed: false }
     }
 
     /// One of the protocol itself, with these members of `params`, as JSON without braces.
-    pub(crate) fn of_protocol(method: &'a str, members: &str) -> Self {
+    pub(crate) fn of_protocol(method: &'static str, members: &str) -> Self {
         let opening = format!("{START}\"method\":\"{method}\",\"params\":{{");
         let params_at = opening.len();
         Self {
@@ -65,7 +74,7 @@ impl<'a> Request<'a> {
             message: Cow::Owned(format!("{opening}{members}}}}}").into_bytes()),
             params_at,
             name: None,
-            marked: None,
+            mirrored: None,
             observed: false,
         }
     }
@@ -91,12 +100,12 @@ impl<'a> Request<'a> {
         let head = head.get(START.len()..).unwrap_or_default();
         let mut message = Vec::with_capacity(self.message.len() + 400);
         message.extend_from_slice(START.as_bytes());
-        message.extend_from_slice(format!("\"id\":{id},").as_bytes());
+        // Writing to a vector does not fail.
+        let _ = write!(message, "\"id\":{id},");
         message.extend_from_slice(head);
-        let meta = meta(era, traced, self.observed.then_some(id));
-        if !meta.is_empty() {
-            message.extend_from_slice(b"\"_meta\":{");
-            message.extend_from_slice(meta.as_bytes());
+        let before = message.len();
+        write_meta(&mut message, era, traced, self.observed.then_some(id));
+        if message.len() > before {
             message.extend_from_slice(if rest.starts_with(b"}") { b"}" } else { b"}," });
         }
         message.extend_from_slice(rest);
@@ -104,28 +113,29 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The members of `_meta` that a request has.
-fn meta(era: McpEra, traced: Option<&TracedCall>, progress_token: Option<u64>) -> String {
-    let mut meta = String::new();
+/// The members of `_meta` that a request has, as its first member without the closing brace; nothing where it has none.
+fn write_meta(message: &mut Vec<u8>, era: McpEra, traced: Option<&TracedCall>, progress_token: Option<u64>) {
+    let mut separator = "\"_meta\":{";
+    let mut next = |message: &mut Vec<u8>| {
+        message.extend_from_slice(std::mem::replace(&mut separator, ",").as_bytes());
+    };
+    // Writing to a vector does not fail.
     if era == McpEra::Modern {
-        meta.push_str("\"io.modelcontextprotocol/protocolVersion\":\"");
-        meta.push_str(MODERN);
-        meta.push_str("\",\"io.modelcontextprotocol/clientInfo\":");
-        meta.push_str(CLIENT_INFO);
-        meta.push_str(",\"io.modelcontextprotocol/clientCapabilities\":{}");
+        next(message);
+        message.extend_from_slice(MODERN_META.as_bytes());
     }
     if let Some(token) = progress_token {
-        let comma = if meta.is_empty() { "" } else { "," };
-        meta.push_str(&format!("{comma}\"progressToken\":{token}"));
+        next(message);
+        let _ = write!(message, "\"progressToken\":{token}");
     }
     if let Some(traced) = traced {
-        let comma = if meta.is_empty() { "" } else { "," };
-        meta.push_str(&format!("{comma}\"traceparent\":\"{}\"", traced.context));
+        next(message);
+        let _ = write!(message, "\"traceparent\":\"{}\"", traced.context);
         if let Some(state) = &traced.state {
-            meta.push_str(&format!(",\"tracestate\":{}", Value::from(&**state)));
+            next(message);
+            let _ = write!(message, "\"tracestate\":{}", Value::from(&**state));
         }
     }
-    meta
 }
 
 /// A notification with these members of `params`, as JSON without braces.

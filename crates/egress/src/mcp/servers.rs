@@ -11,6 +11,7 @@ use toolgate_gate::ports::mount::McpEra;
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::redaction::Redactor;
+use url::Url;
 
 use super::http::{Announced, Endpoint, Responded, Session};
 use super::listing::{Listing, Peer};
@@ -29,17 +30,23 @@ const SESSION_IDLE: Duration = Duration::from_secs(600);
 const ERA_AGE: Duration = Duration::from_secs(3_600);
 
 /// A server, and with whose credential it is spoken to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct ServerKey {
-    pub(crate) tenant: TenantId,
-    pub(crate) url: String,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ServerKey<'a> {
+    pub(crate) tenant: &'a TenantId,
+    pub(crate) url: &'a Url,
     pub(crate) pool: PoolKey,
 }
 
-/// The servers that are known.
+/// The servers that are known: found by the credential first, which hardly ever has more than one.
 #[derive(Default)]
 pub(crate) struct Servers {
-    known: Mutex<HashMap<ServerKey, Arc<Server>>>,
+    known: Mutex<HashMap<PoolKey, Vec<Known>>>,
+}
+
+struct Known {
+    tenant: TenantId,
+    url: Url,
+    server: Arc<Server>,
 }
 
 /// What is known of a server.
@@ -62,18 +69,31 @@ struct State {
 }
 
 impl Servers {
-    pub(crate) fn of(&self, key: &ServerKey) -> Arc<Server> {
+    pub(crate) fn of(&self, ServerKey { tenant, url, pool }: ServerKey<'_>) -> Arc<Server> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = known.get(key) {
-            return Arc::clone(server);
+        let is_it = |known: &&Known| known.tenant == *tenant && known.url == *url;
+        if let Some(found) = known.get(&pool).and_then(|of_pool| of_pool.iter().find(is_it)) {
+            return Arc::clone(&found.server);
         }
-        if known.len() >= SERVER_LIMIT {
-            let oldest = known.iter().min_by_key(|(_, server)| server.state().used).map(|(key, _)| key.clone());
-            oldest.map(|key| known.remove(&key));
+        if known.values().map(Vec::len).sum::<usize>() >= SERVER_LIMIT {
+            forget_oldest(&mut known);
         }
         let server = Arc::<Server>::default();
-        known.insert(key.clone(), Arc::clone(&server));
+        let found = Known { tenant: tenant.clone(), url: url.clone(), server: Arc::clone(&server) };
+        known.entry(pool).or_default().push(found);
         server
+    }
+}
+
+fn forget_oldest(known: &mut HashMap<PoolKey, Vec<Known>>) {
+    let all = known.iter().flat_map(|(pool, of_pool)| of_pool.iter().map(move |known| (*pool, &known.server)));
+    let oldest = all.min_by_key(|(_, server)| server.state().used);
+    let Some((pool, oldest)) = oldest.map(|(pool, server)| (pool, Arc::clone(server))) else { return };
+    if let Some(of_pool) = known.get_mut(&pool) {
+        of_pool.retain(|known| !Arc::ptr_eq(&known.server, &oldest));
+        if of_pool.is_empty() {
+            known.remove(&pool);
+        }
     }
 }
 
@@ -169,6 +189,8 @@ pub(crate) struct HttpPeer<'a> {
     pub(crate) agent: Option<&'a PrincipalId>,
     pub(crate) redactor: &'a mut Redactor,
     pub(crate) ids: &'a (dyn Fn() -> u64 + Sync),
+    /// Told that the server says that its list has changed.
+    pub(crate) announced: &'a (dyn Fn() + Sync),
 }
 
 impl HttpPeer<'_> {
@@ -189,6 +211,7 @@ impl Peer for HttpPeer<'_> {
             let responded = self.endpoint.request(request, id, &session, self.redactor, &mut announced).await;
             if announced.list_changed {
                 self.server.listing.expire();
+                (self.announced)();
             }
             match responded {
                 Ok(Responded::Message(raw)) => {

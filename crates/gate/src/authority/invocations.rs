@@ -1,5 +1,7 @@
 //! Invocation records: reading them, and accepting a caller's own report of a call.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use toolgate_model::arguments::arguments_hash;
 use toolgate_model::blinding::short_parameters;
@@ -66,13 +68,14 @@ impl Administration {
         for record in records.iter_mut().filter(|record| !record.reported) {
             let call = record.id.to_string();
             let blinded = |name: &str, hash: &str| self.audit.blinding.hash(&call, name, hash);
-            record.arguments_hash = blinded("argsHash", &record.arguments_hash);
-            record.fingerprint = record.fingerprint.as_deref().map(|hash| blinded("request_fingerprint", hash));
+            record.arguments_hash = blinded("argsHash", &record.arguments_hash).into();
+            let fingerprint = record.fingerprint.as_deref();
+            record.fingerprint = fingerprint.map(|hash| blinded("request_fingerprint", hash).into());
             let service = record.service.as_ref().and_then(|name| catalog.service(name, record.version.as_ref()));
             let schema = service.and_then(|service| service.tool(&record.tool)?.definition.parameters.as_ref());
             let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
             let is_declared = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
-            record.parameters = short_parameters(&record.parameters, is_declared);
+            record.parameters = Arc::new(short_parameters(&record.parameters, is_declared));
         }
         Ok(records)
     }
@@ -169,12 +172,12 @@ impl Administration {
             agent: report.agent.clone(),
             actor: audit.actor().clone(),
             service: Some(report.service.clone()),
-            tool: report.tool.as_str().to_owned(),
+            tool: (&report.tool).into(),
             version: None,
             status: report.status,
             error: report.error.clone().map(|reason| InvocationError { code: "REPORTED".to_owned(), reason }),
-            parameters: summary,
-            arguments_hash: arguments_hash(&Value::Object(report.parameters.clone()), &[]),
+            parameters: Arc::new(summary),
+            arguments_hash: arguments_hash(&Value::Object(report.parameters.clone()), &[]).into(),
             fingerprint: None,
             http_status: None,
             cost: report.cost,

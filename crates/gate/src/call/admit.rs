@@ -23,6 +23,7 @@ use toolgate_model::credential::{Credential, is_public_field};
 use toolgate_model::id::GrantId;
 use toolgate_model::invocation::{Invocation, InvocationStatus};
 use toolgate_model::merkle::sha256;
+use toolgate_model::mirrored::Mirrored;
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
@@ -167,13 +168,13 @@ impl Pipeline {
             agent: call.agent.clone(),
             actor: audit.actor.clone(),
             service: Some(tool.service.clone()),
-            tool: tool.name.as_str().to_owned(),
+            tool: (&tool.name).into(),
             version: tool.version.clone(),
             status: InvocationStatus::Running,
             error: None,
-            parameters: tool.definition.summary(arguments.shown().as_object().unwrap_or(&nothing)),
-            arguments_hash: arguments.hash(),
-            fingerprint: eligible.sent().map(|request| request.fingerprint(&arguments)),
+            parameters: Arc::new(tool.definition.summary(arguments.shown().as_object().unwrap_or(&nothing))),
+            arguments_hash: arguments.hash().into(),
+            fingerprint: eligible.sent().map(|request| request.fingerprint(&arguments).into()),
             http_status: None,
             cost: tool.definition.estimated_cost,
             duration_ms: None,
@@ -269,6 +270,11 @@ impl Admitted {
 
     pub fn definition(&self) -> &ToolDefinition {
         &self.eligible.candidate.tool.definition
+    }
+
+    /// The parameters that are repeated in headers of the request to a mounted server.
+    pub fn mirrored(&self) -> &[Mirrored] {
+        self.eligible.candidate.tool.mirrored()
     }
 
     pub fn action(&self) -> Action {

@@ -130,6 +130,10 @@ impl Pipeline {
                 // Values that look like secrets are not hashed; the credential's own secret is not known yet.
                 arguments_hash: arguments_hash(&call.parameters, &[]),
                 request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call)),
+                repeats: match call.detaching {
+                    Detaching::ToBePickedUp => call.idempotency_key.as_ref().and_then(pickup::shared_part),
+                    Detaching::Always | Detaching::WhereConfigured => None,
+                },
                 process: self.process,
                 limits: limits.stored,
             };

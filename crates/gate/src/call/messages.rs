@@ -32,30 +32,31 @@ impl Pipeline {
             return (Ok(Vec::new()), None);
         }
         let Some(mapping) = &eligible.candidate.tool.definition.mcp else { return (Ok(Vec::new()), None) };
+        let candidate = &eligible.candidate;
+        match self.is_concerned(call, candidate, Direction::Outbound, freshness).await {
+            Ok(true) => {}
+            Ok(false) => return (Ok(Vec::new()), None),
+            Err(refusal) => return (Err(refusal), None),
+        }
         let rendered = parameters.as_object().and_then(|parameters| mapping.message(parameters).ok());
         // INVARIANT: `constrain` has rendered the same.
         let message = rendered.and_then(|message| serde_json::from_slice(&message).ok()).unwrap_or_default();
-        let candidate = &eligible.candidate;
-        let (verdict, decision) =
-            match self.judge_message(call, candidate, Direction::Outbound, &message, freshness).await {
-                Ok(None) => return (Ok(Vec::new()), None),
-                Ok(Some(Ruling { lacks_secrets: true, .. })) => {
-                    let opened = self.open(eligible).await;
-                    if let Some(Err(refusal)) = &opened {
-                        return (Err(refusal.clone()), None);
-                    }
-                    let secrets = admit::secrets(&opened);
-                    let judged = self
-                        .judge_with(call, candidate, Direction::Outbound, &message, freshness, Some(&secrets))
-                        .await;
-                    match judged {
-                        Ok(ruling) => (ruling.verdict, ruling.decision),
-                        Err(refusal) => return (Err(refusal), None),
-                    }
+        let judge = |secrets| self.judge_message(call, candidate, Direction::Outbound, &message, freshness, secrets);
+        let (verdict, decision) = match judge(None).await {
+            Ok(Ruling { lacks_secrets: true, .. }) => {
+                let opened = self.open(eligible).await;
+                if let Some(Err(refusal)) = &opened {
+                    return (Err(refusal.clone()), None);
                 }
-                Ok(Some(ruling)) => (ruling.verdict, ruling.decision),
-                Err(refusal) => return (Err(refusal), None),
-            };
+                let secrets = admit::secrets(&opened);
+                match judge(Some(&secrets)).await {
+                    Ok(ruling) => (ruling.verdict, ruling.decision),
+                    Err(refusal) => return (Err(refusal), None),
+                }
+            }
+            Ok(ruling) => (ruling.verdict, ruling.decision),
+            Err(refusal) => return (Err(refusal), None),
+        };
         let passed = match verdict {
             Verdict::Deny(denial) => Err(guard::refusal_of(denial)),
             Verdict::Pass { content: Some(_), .. } => Err(unchangeable()),
@@ -75,10 +76,16 @@ impl Pipeline {
         if candidate.action() != Action::Mcp {
             return (Ok(()), None);
         }
+        match self.is_concerned(call, candidate, Direction::Inbound, freshness).await {
+            Ok(true) => {}
+            Ok(false) => return (Ok(()), None),
+            Err(refusal) => return (Err(refusal), None),
+        }
         let message = json!({"jsonrpc": "2.0", "result": result});
-        let ruling = match self.judge_message(call, candidate, Direction::Inbound, &message, freshness).await {
-            Ok(Some(ruling)) => ruling,
-            Ok(None) => return (Ok(()), None),
+        // Every form of the secret was redacted from a response before it comes here.
+        let judged = self.judge_message(call, candidate, Direction::Inbound, &message, freshness, Some(&[])).await;
+        let ruling = match judged {
+            Ok(ruling) => ruling,
             Err(refusal) => return (Err(refusal), None),
         };
         let passed = match ruling.verdict {
@@ -93,26 +100,19 @@ impl Pipeline {
         (passed, ruling.decision)
     }
 
-    /// What the guardians say; `None` where nobody has a say in such messages.
-    async fn judge_message(
+    /// Whether anybody has a say in such messages. Where nobody has, the message is not even put together.
+    async fn is_concerned(
         &self,
         call: &Call,
         candidate: &Candidate,
         direction: Direction,
-        message: &Value,
         freshness: Freshness,
-    ) -> Result<Option<Ruling>, Refusal> {
+    ) -> Result<bool, Refusal> {
         let subject = call.subject(candidate, Hook::Mcp(direction));
-        if self.guardian.unconcerned(call.caller.tenant(), &subject, freshness).await?.is_some() {
-            return Ok(None);
-        }
-        // Every form of the secret was redacted from a response before it comes here.
-        let nothing: &[&[u8]] = &[];
-        let secrets = (direction == Direction::Inbound).then_some(nothing);
-        self.judge_with(call, candidate, direction, message, freshness, secrets).await.map(Some)
+        Ok(self.guardian.unconcerned(call.caller.tenant(), &subject, freshness).await?.is_none())
     }
 
-    async fn judge_with(
+    async fn judge_message(
         &self,
         call: &Call,
         candidate: &Candidate,

@@ -8,7 +8,7 @@ use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::SourceKind;
 use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{GrantId, InvocationId};
-use toolgate_model::invocation::{InvocationError, InvocationStatus, cost_shape};
+use toolgate_model::invocation::{CallCost, InvocationError, InvocationStatus};
 use toolgate_model::service::ToolName;
 use toolgate_model::time::Timestamp;
 
@@ -53,7 +53,7 @@ pub struct CallOutcome {
     pub truncated: bool,
     pub error: Option<CallError>,
     /// In the form of the protocol.
-    pub cost: Value,
+    pub cost: CallCost,
     pub duration_ms: u64,
     pub timestamp: Timestamp,
 }
@@ -113,7 +113,7 @@ impl Pipeline {
             result: inspected.result,
             truncated: inspected.truncated,
             error: inspected.error,
-            cost: cost_shape(invocation.cost),
+            cost: invocation.cost.into(),
             duration_ms,
             timestamp: audit.time,
         };

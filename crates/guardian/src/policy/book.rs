@@ -112,9 +112,9 @@ fn reevaluate(set: &CompiledSet, recorded: &Recorded) -> Reevaluation {
 /// or the arguments as modified by guardians: the hash tells.
 fn whole_inputs(recorded: &Recorded) -> Option<&Value> {
     let called = recorded.called.as_ref()?;
-    let came = recorded.decision.as_ref().map_or(&called.args_hash, |decision| &decision.hash_before);
+    let came = recorded.decision.as_ref().map_or(called.args_hash.as_str(), |decision| decision.hash_before.as_str());
     let inputs = called.inputs.as_ref()?;
-    (*came == arguments_hash(inputs, &[])).then_some(inputs)
+    (came == arguments_hash(inputs, &[])).then_some(inputs)
 }
 
 /// The facts of a call without a guardian decision.

@@ -222,7 +222,7 @@ pub fn read(row: &Row) -> Result<Approval, SqlError> {
 pub fn entry(approval: &Approval, payload: EventPayload) -> Entry {
     Entry {
         run: Some(approval.invocation.to_string()),
-        tool: Some(approval.tool.clone()),
+        tool: Some(approval.tool.as_str().into()),
         ..Entry::about(payload, &approval.agent)
     }
 }

@@ -7,12 +7,13 @@ use toolgate_gate::ports::ledger::Admit;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::rate_limit::BucketState;
+use toolgate_model::text::SharedText;
 
 use crate::sql::{Failure, Value};
 use crate::transaction::{INSERT, Transaction, insert_statement};
 
 /// The principal and the tool of a bucket.
-type Name = (TenantId, PrincipalId, String);
+type Name = (TenantId, PrincipalId, SharedText);
 
 const INTO: &str = "tool_buckets (tenant, principal, tool, state)";
 
@@ -52,7 +53,7 @@ impl Buckets {
         let parameters: Vec<Value<'_>> = names.iter().flat_map(values_of).collect();
         let mut states = BTreeMap::new();
         for row in transaction.query(&sql, &parameters).await? {
-            let name = (row.parsed(1, TenantId::parse)?, row.parsed(2, PrincipalId::parse)?, row.text(0)?.to_owned());
+            let name = (row.parsed(1, TenantId::parse)?, row.parsed(2, PrincipalId::parse)?, row.text(0)?.into());
             states.insert(name, BucketState::from_i64(row.integer(3)?));
         }
         Ok(Self { states, changed: BTreeSet::new() })

@@ -137,7 +137,7 @@ impl Consents {
         let Some(standing) = self.standing.get(&(admit.audit.tenant.clone(), id)) else {
             return refuse("there is none");
         };
-        if standing.agent != admit.invocation.agent || standing.tool != admit.invocation.tool_name() {
+        if standing.agent != admit.invocation.agent || *standing.tool != *admit.invocation.tool_name() {
             return refuse("it covers calls of another agent or tool");
         }
         if !standing.is_for_action(admit.action.as_ref()) {

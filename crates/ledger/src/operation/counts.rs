@@ -16,10 +16,9 @@ use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
 
 /// The calls of an agent since some time. The ids are found first: on its own, SQLite would read those of all agents.
-/// The plus keeps it from the index by time, for the same reason.
 const OF_THE_DAY: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM (SELECT cost FROM invocations \
      WHERE tenant = $1 AND id IN (SELECT id FROM invocations WHERE tenant = $1 AND agent = $2 AND id >= $3) \
-     AND +created_at >= $4 AND status <> 'denied' \
+     AND created_at >= $4 AND status <> 'denied' \
      UNION ALL SELECT cost FROM calls_in_flight WHERE tenant = $1 AND agent = $2 AND id >= $3 AND created_at >= $4 \
      AND status = 'running') AS calls";
 /// The calls of a run that this principal named, whichever agents made them.

@@ -124,9 +124,9 @@ impl<'de> Visitor<'de> for TermVisitor {
 }
 
 /// The stored form of a batch of this text.
-pub fn encode(text: &str) -> Vec<u8> {
+pub fn encode(text: &str) -> Cow<'_, [u8]> {
     if text.len() < SHORTEST_COMPRESSED {
-        return text.as_bytes().to_vec();
+        return Cow::Borrowed(text.as_bytes());
     }
     let mut stored = vec![0; lz4_flex::block::get_maximum_output_size(text.len()).saturating_add(5)];
     if let (Some((tag, rest)), Ok(length)) = (stored.split_first_mut(), u32::try_from(text.len()))
@@ -136,9 +136,9 @@ pub fn encode(text: &str) -> Vec<u8> {
     {
         (*tag, *size) = (COMPRESSED, length.to_le_bytes());
         stored.truncate(compressed.saturating_add(5));
-        return stored;
+        return Cow::Owned(stored);
     }
-    text.as_bytes().to_vec()
+    Cow::Borrowed(text.as_bytes())
 }
 
 /// The text of a stored batch.

@@ -46,7 +46,7 @@ pub fn outcome(invocation: &Invocation) -> Vec<Value<'_>> {
 const SETTLED: &str = "outcomes.id, outcomes.tenant, grant_id, agent, actor, service, tool, version, outcomes.status, \
      outcomes.error_code, outcomes.error_reason, parameters, arguments_hash, fingerprint, outcomes.http_status, \
      outcomes.cost, outcomes.duration_ms, idempotency_key, intent, plan, task, reported, created_at, run, by_agent, \
-     transport, session";
+     transport, session, out_of_order";
 
 /// The statement that writes calls with their outcomes into `invocations`.
 pub fn settle<T: Transaction>() -> String {

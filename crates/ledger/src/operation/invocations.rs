@@ -1,5 +1,9 @@
 //! Invocations as rows: writing and reading the records that stay of calls.
 
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Map, Value as Json};
 use toolgate_gate::ports::ledger::{InvocationFilter, Page, PageRequest};
 use toolgate_gate::refusal::{Code, Refusal};
@@ -12,6 +16,7 @@ use toolgate_model::id::{GrantId, InvocationId, SessionId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::service::ServiceVersion;
+use toolgate_model::text::SharedText;
 use toolgate_model::time::Timestamp;
 
 use super::Operation;
@@ -25,7 +30,7 @@ macro_rules! columns {
     () => {
         "id, tenant, grant_id, agent, actor, service, tool, version, status, error_code, error_reason, parameters, \
          arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, plan, task, reported, \
-         created_at, run, by_agent, transport, session"
+         created_at, run, by_agent, transport, session, out_of_order"
     };
 }
 
@@ -39,7 +44,9 @@ pub const INTO_IN_FLIGHT: &str = concat!("calls_in_flight (", columns!(), ", dea
 /// The row of an invocation.
 pub fn row(invocation: &Invocation) -> Result<Vec<Value<'_>>, SqlError> {
     let error = invocation.error.as_ref();
-    Ok(vec![
+    // With room for the deadline of a call in flight.
+    let mut row = Vec::with_capacity(29);
+    row.extend([
         Value::from(invocation.id),
         Value::from(&invocation.tenant),
         Value::from(invocation.grant),
@@ -51,7 +58,7 @@ pub fn row(invocation: &Invocation) -> Result<Vec<Value<'_>>, SqlError> {
         Value::from(invocation.status.as_str()),
         Value::from(error.map(|error| error.code.as_str())),
         Value::from(error.map(|error| error.reason.as_str())),
-        json_text(&invocation.parameters)?,
+        json_text(&*invocation.parameters)?,
         Value::from(invocation.arguments_hash.as_str()),
         Value::from(invocation.fingerprint.as_deref()),
         Value::from(invocation.http_status.map(u32::from)),
@@ -67,7 +74,10 @@ pub fn row(invocation: &Invocation) -> Result<Vec<Value<'_>>, SqlError> {
         Value::from(invocation.trace.by_agent),
         Value::from(invocation.trace.transport.as_str()),
         Value::from(invocation.trace.session),
-    ])
+        // Set for a call whose clock had stepped back, so that its id has a later time.
+        Value::from((invocation.id.time() != invocation.created_at).then_some(true)),
+    ]);
+    Ok(row)
 }
 
 /// The row of a call in flight, until this time.
@@ -93,13 +103,13 @@ pub fn read(row: &Row) -> Result<Invocation, SqlError> {
         agent: row.parsed(3, PrincipalId::parse)?,
         actor: row.parsed(4, PrincipalId::parse)?,
         service: row.optional_parsed(5, ServiceName::parse)?,
-        tool: row.text(6)?.to_owned(),
+        tool: row.text(6)?.into(),
         version: row.optional_parsed(7, ServiceVersion::parse)?,
         status: row.parsed(8, |text| InvocationStatus::parse(text).ok_or(()))?,
         error,
-        parameters: row.json::<Map<String, Json>>(11)?,
-        arguments_hash: row.text(12)?.to_owned(),
-        fingerprint: row.optional_text(13)?.map(str::to_owned),
+        parameters: row.json::<Map<String, Json>>(11).map(Arc::new)?,
+        arguments_hash: row.text(12)?.into(),
+        fingerprint: row.optional_text(13)?.map(SharedText::from),
         http_status: whole(14)?.and_then(|status| u16::try_from(status).ok()),
         cost: whole(15)?.and_then(Cost::from_micros),
         duration_ms: whole(16)?,
@@ -128,7 +138,7 @@ pub fn invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Entry
         grant_id: invocation.grant,
         service: invocation.service.clone(),
         tool: invocation.tool.clone(),
-        parameters_summary: invocation.parameters.clone(),
+        parameters_summary: Arc::clone(&invocation.parameters),
         arguments_hash: invocation.arguments_hash.clone(),
         status: invocation.status,
         error_code: invocation.error.as_ref().map(|error| error.code.clone()),
@@ -177,6 +187,23 @@ impl Operation for ListInvocations {
     type Output = Page<Invocation>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<Invocation>, Failure> {
+        if self.filter.since.is_some() || self.filter.until.is_some() {
+            return self.of_period(transaction).await;
+        }
+        let mut conditions = self.conditions();
+        if let Some(after) = &self.page.after {
+            conditions.and("id <", after.as_str());
+        }
+        let select = |condition: &str| of_both(COLUMNS, condition);
+        conditions
+            .page_of(transaction, select, "id DESC", &self.page, read, |invocation| invocation.id.to_string())
+            .await
+    }
+}
+
+impl ListInvocations {
+    /// The conditions of the filter, except for its period.
+    fn conditions(&self) -> Conditions<'_> {
         let filter = &self.filter;
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
@@ -188,8 +215,6 @@ impl Operation for ListInvocations {
         conditions.and_if("intent =", filter.intent.as_ref());
         conditions.and_if("task =", filter.task.as_ref());
         conditions.and_if("idempotency_key =", filter.idempotency_key.as_ref().map(IdempotencyKey::as_str));
-        conditions.and_if("created_at >=", filter.since);
-        conditions.and_if("created_at <", filter.until);
         if let Some(owner) = &filter.vault_owner {
             // Closed by the bracket below: the condition ends with its parameter.
             conditions.and(
@@ -199,23 +224,40 @@ impl Operation for ListInvocations {
             );
             conditions.close();
         }
-        let of_period = filter.since.is_some() || filter.until.is_some();
-        match (&self.page.after, of_period) {
-            (None, _) => {}
-            (Some(after), false) => conditions.and("id <", after.as_str()),
-            (Some(after), true) => {
-                let time = self.time_of(transaction, after).await?;
-                conditions.and_row("(created_at, id) <", [Value::from(time), Value::from(after.as_str())]);
+        conditions
+    }
+
+    /// The calls of a period by their time, then by their id. Most have the time of their id and are found by it; the
+    /// few others have an index of their own.
+    async fn of_period<T: Transaction>(&self, transaction: &mut T) -> Result<Page<Invocation>, Failure> {
+        let (since, until) = (self.filter.since, self.filter.until);
+        let (mut in_order, mut others) = (self.conditions(), self.conditions());
+        in_order.and_that("out_of_order IS NULL");
+        in_order.and_if("id >=", since.map(InvocationId::first_at));
+        in_order.and_if("id <", until.map(InvocationId::first_at));
+        others.and_that("out_of_order IS NOT NULL");
+        others.and_if("created_at >=", since);
+        others.and_if("created_at <", until);
+        if let Some(after) = &self.page.after {
+            let time = self.time_of(transaction, after).await?;
+            in_order.and("id <", after.as_str());
+            in_order.and("id <", InvocationId::first_at(time.plus(Duration::from_millis(1))));
+            others.and_row("(created_at, id) <", [Value::from(time), Value::from(after.as_str())]);
+        }
+        let mut found = Vec::new();
+        for (conditions, order) in [(in_order, "id DESC"), (others, "created_at DESC, id DESC")] {
+            let (condition, mut values) = conditions.finish();
+            // One more than requested shows whether there is a next page.
+            values.push(Value::from(self.page.limit.saturating_add(1)));
+            let sql = format!("{} ORDER BY {order} LIMIT ${}", of_both(COLUMNS, &condition), values.len());
+            for row in transaction.query(&sql, &values).await? {
+                found.push(read(&row)?);
             }
         }
-        // For a period the indexes by time lead to the page directly, however many calls there are.
-        let order = if of_period { "created_at DESC, id DESC" } else { "id DESC" };
-        let select = |condition: &str| of_both(COLUMNS, condition);
-        conditions.page_of(transaction, select, order, &self.page, read, |invocation| invocation.id.to_string()).await
+        found.sort_by_key(|invocation| Reverse((invocation.created_at, invocation.id)));
+        Ok(Page::cut(found, self.page.limit, |invocation| invocation.id.to_string()))
     }
-}
 
-impl ListInvocations {
     /// The time of the call that the previous page ended with.
     async fn time_of<T: Transaction>(&self, transaction: &mut T, id: &str) -> Result<Timestamp, Failure> {
         let sql = of_both("created_at", "tenant = $1 AND id = $2");

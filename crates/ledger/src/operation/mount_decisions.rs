@@ -48,7 +48,7 @@ impl Administration for DecideMount {
             require_shown(upstream, tool.hash_to_confirm(), &decided.hash)?;
             let (after, payload) = if self.accept { accept(&known, tool, decided)? } else { reject(&known, tool)? };
             let tool_name = self.name.with_tool(tool.name.as_str());
-            entries.push(Entry { tool: Some(tool_name), ..Entry::new(payload) });
+            entries.push(Entry { tool: Some(tool_name.into()), ..Entry::new(payload) });
             decided_tools.extend(after);
         }
         let changed: Vec<&str> = self.tools.keys().map(String::as_str).collect();

@@ -211,7 +211,7 @@ fn entry(mount: &Mount, change: &ToolChange) -> Option<Entry> {
             upstream: tool.upstream.clone(),
         }),
     };
-    Some(Entry { tool: Some(mount.name.with_tool(tool.name.as_str())), ..Entry::new(payload) })
+    Some(Entry { tool: Some(mount.name.with_tool(tool.name.as_str()).into()), ..Entry::new(payload) })
 }
 
 impl Operation for RecordCheck {

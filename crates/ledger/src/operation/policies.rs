@@ -17,7 +17,7 @@ use toolgate_model::guard::{PolicyFile, PolicySetVersion};
 use toolgate_model::hook::RunId;
 use toolgate_model::merkle::sha256;
 use toolgate_model::principal::{PrincipalId, TenantId};
-use toolgate_model::text::check_identifier;
+use toolgate_model::text::{SharedText, check_identifier};
 use toolgate_model::time::Timestamp;
 
 use super::Operation;
@@ -262,7 +262,7 @@ impl Operation for RecordDecision {
         let run = self.run.as_ref().map(RunId::as_str).or(session);
         let entry = Entry {
             run: run.map(str::to_owned),
-            tool: self.decision.tool.as_deref().filter(is_name).map(str::to_owned),
+            tool: self.decision.tool.as_deref().filter(is_name).map(SharedText::from),
             ..Entry::about(EventPayload::HookDecided(self.decision.clone()), &self.agent)
         };
         record(transaction, &self.audit, entry).await

@@ -247,7 +247,7 @@ async fn record_unresolved<T: Transaction>(
     let agent = (principal.kind == PrincipalKind::Agent).then_some(&principal.id);
     let entries = unresolved.iter().map(|tool| {
         let payload = EventPayload::ToolForbidden(ToolForbidden::at_load(agent, tool));
-        Entry { tool: Some(tool.to_string()), ..Entry::about(payload, &principal.id) }
+        Entry { tool: Some(tool.as_str().into()), ..Entry::about(payload, &principal.id) }
     });
     record_all(transaction, audit, entries).await
 }

@@ -1,5 +1,6 @@
 //! Writing events, in the transaction of the change that they record.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use toolgate_gate::ports::entropy::random_for_id;
@@ -12,6 +13,7 @@ use toolgate_model::hook::ToolCalled;
 use toolgate_model::id::EventId;
 use toolgate_model::invocation::Invocation;
 use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::text::SharedText;
 
 use super::event_batches::{Heading, MOST_BYTES, MOST_EVENTS, Term, encode};
 use crate::sql::{Failure, Value};
@@ -27,7 +29,7 @@ pub struct Entry {
     /// The execution that it belongs to.
     pub run: Option<String>,
     /// The tool that it is about, with its service.
-    pub tool: Option<String>,
+    pub tool: Option<SharedText>,
 }
 
 impl Entry {
@@ -43,11 +45,17 @@ impl Entry {
 
     /// Something that happened to a call.
     pub fn of_call(payload: EventPayload, invocation: &Invocation) -> Self {
+        let composed = match &payload {
+            EventPayload::AgentToolCalled(called) => Some(&called.tool_name),
+            EventPayload::ToolInvoked(invoked) => invoked.returned.as_ref().map(|returned| &returned.tool_name),
+            _ => None,
+        };
+        let tool = composed.cloned().unwrap_or_else(|| invocation.tool_name());
         Self {
             agent: Some(invocation.agent.clone()),
             context: invocation.context.clone(),
             run: Some(invocation.run_id()),
-            tool: Some(invocation.tool_name()),
+            tool: Some(tool),
             ..Self::new(payload)
         }
     }
@@ -64,6 +72,9 @@ impl Entry {
     }
 }
 
+/// What the events of most commands take, so that their text is not moved while it grows.
+const USUAL_BYTES: usize = 1536;
+
 /// The few events that one command records, as the text of a batch.
 pub struct Recorded {
     tenant: TenantId,
@@ -74,7 +85,8 @@ pub struct Recorded {
 impl Recorded {
     /// The events of these entries, in order.
     pub fn new(audit: &AuditContext, entries: impl IntoIterator<Item = Entry>) -> Result<Self, Failure> {
-        let mut recorded = Self { tenant: audit.tenant.clone(), events: 0, text: String::new() };
+        let text = String::with_capacity(USUAL_BYTES);
+        let mut recorded = Self { tenant: audit.tenant.clone(), events: 0, text };
         for entry in entries {
             recorded.push(audit, entry)?;
         }
@@ -136,26 +148,21 @@ impl<'a> BatchRows<'a> {
         transaction: &mut T,
         recorded: impl Iterator<Item = &'a Recorded>,
     ) -> Result<Self, Failure> {
-        let mut logs: BTreeMap<&TenantId, Vec<(u32, String)>> = BTreeMap::new();
+        let mut logs: BTreeMap<&TenantId, Vec<Packed<'a>>> = BTreeMap::new();
         for one in recorded.filter(|one| one.events > 0) {
             let batches = logs.entry(&one.tenant).or_default();
             match batches.last_mut() {
-                Some((events, text)) if fits(*events, text, one) => {
-                    *events = events.saturating_add(one.events);
-                    text.push('\n');
-                    text.push_str(&one.text);
-                }
-                _ => batches.push((one.events, one.text.clone())),
+                Some(batch) if batch.fits(one) => batch.add(one),
+                _ => batches.push(Packed::of(one)),
             }
         }
         let mut rows = Vec::new();
         for (tenant, batches) in logs {
             let mut place = if T::ORDERS_EVENTS { Some(next_place(transaction, tenant).await?) } else { None };
-            for (events, text) in batches {
-                let stored = Value::from(encode(&text));
-                let row = [Value::from(tenant), Value::from(events), stored].into_iter();
+            for batch in batches {
+                let row = [Value::from(tenant), Value::from(batch.events), batch.stored()].into_iter();
                 rows.push(row.chain(place.map(Value::Integer)).collect());
-                place = place.map(|place| place.saturating_add(i64::from(events)));
+                place = place.map(|place| place.saturating_add(i64::from(batch.events)));
             }
         }
         let into = if T::ORDERS_EVENTS { INTO_PLACE } else { INTO };
@@ -167,8 +174,43 @@ impl<'a> BatchRows<'a> {
     }
 }
 
-fn fits(events: u32, text: &str, next: &Recorded) -> bool {
-    events.saturating_add(next.events) <= MOST_EVENTS && text.len().saturating_add(next.text.len()) <= MOST_BYTES
+/// What is stored in one row.
+struct Packed<'a> {
+    events: u32,
+    /// The length of the text.
+    length: usize,
+    first: &'a Recorded,
+    others: Vec<&'a Recorded>,
+}
+
+impl<'a> Packed<'a> {
+    fn of(first: &'a Recorded) -> Self {
+        Self { events: first.events, length: first.text.len(), first, others: Vec::new() }
+    }
+
+    fn fits(&self, next: &Recorded) -> bool {
+        self.events.saturating_add(next.events) <= MOST_EVENTS
+            && self.length.saturating_add(next.text.len()) <= MOST_BYTES
+    }
+
+    fn add(&mut self, next: &'a Recorded) {
+        self.events = self.events.saturating_add(next.events);
+        self.length = self.length.saturating_add(next.text.len()).saturating_add(1);
+        self.others.push(next);
+    }
+
+    fn stored(&self) -> Value<'a> {
+        if self.others.is_empty() {
+            return Value::Blob(encode(&self.first.text));
+        }
+        let mut text = String::with_capacity(self.length);
+        text.push_str(&self.first.text);
+        for other in &self.others {
+            text.push('\n');
+            text.push_str(&other.text);
+        }
+        Value::Blob(Cow::Owned(encode(&text).into_owned()))
+    }
 }
 
 const INTO: &str = "event_batches (tenant, size, events)";

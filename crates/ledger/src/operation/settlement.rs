@@ -143,7 +143,7 @@ impl Operation for RecordDenial {
                 principal: invocation.agent.clone(),
                 action: "tools:invoke".into(),
                 allowed: false,
-                resource: invocation.tool_name(),
+                resource: invocation.tool_name().to_string(),
                 reason: self.error.code.clone(),
             });
             entries.push(Entry::of_call(decided, invocation));

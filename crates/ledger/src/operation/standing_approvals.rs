@@ -87,7 +87,7 @@ impl Administration for RevokeStanding {
         let revoked = StandingApproval { revoked_at, revoked_by, ..standing };
         transaction.execute(UPDATE, &self::row(&revoked)?).await?;
         let payload = EventPayload::standing_approval_revoked(&revoked);
-        let entry = Entry { tool: Some(revoked.tool.clone()), ..Entry::about(payload, &revoked.agent) };
+        let entry = Entry { tool: Some(revoked.tool.as_str().into()), ..Entry::about(payload, &revoked.agent) };
         record(transaction, by, entry).await?;
         Ok(revoked)
     }

@@ -1,7 +1,9 @@
 //! A transaction on SQLite: statements run synchronously, on the thread that has the connection.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::future::{Future, ready};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -72,8 +74,7 @@ impl<'a> SqliteTransaction<'a> {
         let (mut done, mut changed) = (0, 0);
         for size in AT_ONCE {
             while let Some(chunk) = table.rows.get(done..done + size) {
-                let row = format!("({})", vec!["?"; table.columns.len()].join(", "));
-                let statement = table.statement(&format!("VALUES {}", vec![row.as_str(); size].join(", ")), sql);
+                let statement = statement_with(&table, size, sql);
                 let values = rusqlite::params_from_iter(chunk.iter().flatten());
                 changed += self.connection.prepare_cached(&statement)?.execute(values)?;
                 done += size;
@@ -144,6 +145,22 @@ impl Transaction for SqliteTransaction<'_> {
             .and_then(|rows| rows.first().map_or(Err(SqlError::Corrupt("no revision".to_owned())), |row| row.count(0)));
         ready(revision)
     }
+}
+
+/// The statement on so many rows of a table, cached.
+fn statement_with(table: &Table<'_>, rows: usize, sql: &str) -> Arc<str> {
+    /// By the statement itself.
+    type BySql = BTreeMap<String, Arc<str>>;
+    static MADE: Mutex<BTreeMap<(&str, usize), BySql>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_this_size = made.entry((table.name, rows)).or_default();
+    if let Some(statement) = of_this_size.get(sql) {
+        return Arc::clone(statement);
+    }
+    let row = format!("({})", vec!["?"; table.columns.len()].join(", "));
+    let statement: Arc<str> = table.statement(&format!("VALUES {}", vec![row.as_str(); rows].join(", ")), sql).into();
+    of_this_size.insert(sql.to_owned(), Arc::clone(&statement));
+    statement
 }
 
 impl rusqlite::ToSql for Value<'_> {

@@ -42,7 +42,7 @@ fn limited(call: Admit, limit: RateLimit) -> Admit {
 /// The same decision for a call of another tool.
 fn of_tool(call: &Admit, tool: &str) -> Admit {
     let mut call = another(call);
-    call.invocation.tool = tool.to_owned();
+    call.invocation.tool = tool.into();
     call
 }
 

@@ -202,7 +202,7 @@ async fn a_standing_approval_lets_no_other_agent_or_tool_pass(fixture: &LedgerFi
     let grant = caller.grant(None).await;
     let made = standing(&caller.tenant, |_| ()).await;
     let mut of_another_tool = by_standing(caller.call(&grant).await, &[&made]);
-    of_another_tool.invocation.tool = "refunds.create".to_owned();
+    of_another_tool.invocation.tool = "refunds.create".into();
     refusal_of(caller.send(of_another_tool).await, Code::ApprovalRequired);
     let leaf = caller.delegate(&grant, None).await;
     assert_eq!(leaf.agent, principal("worker"));

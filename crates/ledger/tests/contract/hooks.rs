@@ -39,7 +39,7 @@ fn traced(mut call: Admit, run: &str, transport: Transport) -> Admit {
 /// A decision for a call of this run and tool, sent.
 async fn running(caller: &Caller, call: &Admit, run: &str, tool: &str) -> Admit {
     let mut call = another(call);
-    call.invocation.tool = tool.to_owned();
+    call.invocation.tool = tool.into();
     let call = traced(call, run, Transport::Http);
     assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
     call

@@ -1,5 +1,6 @@
 //! Invocation records: everything stored can be read back, and each filter finds what it names.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -12,6 +13,7 @@ use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::service::ServiceVersion;
+use toolgate_model::time::Timestamp;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, principal};
 
 use super::support::calls::Caller;
@@ -23,6 +25,7 @@ contract!(
     records_are_found_by_the_owner_of_the_vault,
     records_are_listed_newest_first,
     pages_miss_nothing_and_repeat_nothing,
+    a_period_is_listed_by_time_also_where_the_clock_stepped_back,
     the_records_of_a_period_are_found_whole_although_the_clock_steps,
     the_records_of_another_tenant_are_out_of_reach,
 );
@@ -63,8 +66,8 @@ async fn a_record_reads_back_with_everything_in_it(fixture: &LedgerFixture) {
         version: Some(ServiceVersion::parse("2024-01").unwrap()),
         status: InvocationStatus::Error,
         error: Some(InvocationError { code: "UPSTREAM_ERROR".to_owned(), reason: "nicht verfügbar".to_owned() }),
-        parameters: parameters.as_object().cloned().unwrap(),
-        fingerprint: Some("f3".repeat(32)),
+        parameters: Arc::new(parameters.as_object().cloned().unwrap()),
+        fingerprint: Some("f3".repeat(32).into()),
         http_status: Some(503),
         cost: Cost::from_micros(1),
         duration_ms: Some(0),
@@ -76,9 +79,9 @@ async fn a_record_reads_back_with_everything_in_it(fixture: &LedgerFixture) {
     let empty = Invocation {
         grant: None,
         service: None,
-        tool: String::new(),
-        parameters: serde_json::Map::new(),
-        arguments_hash: String::new(),
+        tool: "".into(),
+        parameters: Arc::default(),
+        arguments_hash: "".into(),
         cost: None,
         status: InvocationStatus::Denied,
         ..caller.invocation(&grant)
@@ -101,7 +104,7 @@ async fn every_filter_finds_what_it_names(fixture: &LedgerFixture) {
     let by_grant = store(&caller, plain(&other_grant)).await;
     let github = ServiceName::parse("github").unwrap();
     let by_service = store(&caller, Invocation { service: Some(github.clone()), ..plain(&grant) }).await;
-    let by_tool = store(&caller, Invocation { tool: "charges.read".to_owned(), ..plain(&grant) }).await;
+    let by_tool = store(&caller, Invocation { tool: "charges.read".into(), ..plain(&grant) }).await;
     let by_status = store(&caller, Invocation { status: InvocationStatus::Denied, ..plain(&grant) }).await;
     let by_intent = store(&caller, Invocation { context: context("i-2", "t-1"), ..plain(&grant) }).await;
     let by_task = store(&caller, Invocation { context: context("i-1", "t-2"), ..plain(&grant) }).await;
@@ -212,6 +215,37 @@ async fn pages_miss_nothing_and_repeat_nothing(fixture: &LedgerFixture) {
     assert_eq!(found, stored);
 }
 
+async fn a_period_is_listed_by_time_also_where_the_clock_stepped_back(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let at = |millis: i64| Timestamp::from_millis(caller.tenant.now().as_millis() + millis).unwrap();
+    let mut stored = Vec::new();
+    // The time of the id, and that of the call: an id is never earlier than the last one.
+    for (number, (of_id, of_call)) in
+        [(0, 0), (10, 10), (20, 20), (20, 4), (20, 10), (20, 12), (21, 21), (30, 30)].into_iter().enumerate()
+    {
+        let id = InvocationId::new(at(of_id), [u8::try_from(number).unwrap(); 10]);
+        let invocation = Invocation { id, created_at: at(of_call), ..caller.invocation(&grant) };
+        stored.push((of_call, store(&caller, invocation).await.id));
+    }
+    stored.sort();
+    stored.reverse();
+    for (since, until) in [(0, 31), (4, 21), (5, 20), (10, 11), (12, 30), (21, 31)] {
+        let filter = InvocationFilter { since: Some(at(since)), until: Some(at(until)), ..InvocationFilter::default() };
+        let within = stored.iter().filter(|(time, _)| (since..until).contains(time)).map(|(_, id)| *id);
+        let expected: Vec<InvocationId> = within.collect();
+        assert_eq!(find(&caller, filter.clone()).await, expected, "{since}..{until}");
+        let (mut found, mut page) = (Vec::new(), PageRequest::first(1));
+        loop {
+            let read = caller.tenant.ledger.invocations(&caller.tenant.id, filter.clone(), page).await.unwrap();
+            found.extend(read.items.iter().map(|record| record.id));
+            let Some(next) = read.next else { break };
+            page = PageRequest { after: Some(next), limit: 1 };
+        }
+        assert_eq!(found, expected, "{since}..{until}, page by page");
+    }
+}
+
 async fn the_records_of_another_tenant_are_out_of_reach(fixture: &LedgerFixture) {
     let (owner, intruder) = (Caller::new(fixture).await, Caller::new(fixture).await);
     let grant = owner.grant(None).await;
@@ -240,7 +274,7 @@ async fn the_records_of_a_period_are_found_whole_although_the_clock_steps(fixtur
         fixture.clock().set(at(minutes));
         for number in 0..4 {
             let agent = principal(["worker", "billing"][number % 2]);
-            let made = Invocation { agent, tool: format!("round-{round}"), ..caller.invocation(&grant) };
+            let made = Invocation { agent, tool: format!("round-{round}").into(), ..caller.invocation(&grant) };
             all.push(store(&caller, made).await);
         }
     }

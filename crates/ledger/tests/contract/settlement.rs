@@ -111,8 +111,8 @@ async fn an_admission_that_was_not_confirmed_is_taken_back_with_the_refusal(fixt
 async fn a_refusal_that_quotes_a_nul_is_recorded(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let mut invocation = caller.invocation(&caller.grant(None).await);
-    invocation.tool = "charges\0.create".to_owned();
-    invocation.parameters = json!({"a\0b": "c\0d"}).as_object().cloned().unwrap();
+    invocation.tool = "charges\0.create".into();
+    invocation.parameters = Arc::new(json!({"a\0b": "c\0d"}).as_object().cloned().unwrap());
     let error = InvocationError { code: "PARAMETERS_INVALID".to_owned(), reason: "there is no `a\0b`".to_owned() };
 
     fixture.ledger().record_denial(denial_of(&caller, &invocation, error)).await.unwrap();
@@ -225,9 +225,9 @@ async fn settling_changes_only_the_outcome(fixture: &LedgerFixture) {
     let mut settle = caller.settlement(&call, "{}");
     settle.invocation.cost = Cost::from_dollars(0.5);
     let outcome = settle.invocation.clone();
-    settle.invocation.tool = "another tool".to_owned();
+    settle.invocation.tool = "another tool".into();
     settle.invocation.created_at = caller.tenant.later(9);
-    settle.invocation.parameters.clear();
+    settle.invocation.parameters = Arc::default();
 
     fixture.ledger().settle(Arc::new(settle)).await.unwrap();
 
@@ -350,7 +350,7 @@ async fn a_refused_call_may_know_next_to_nothing(fixture: &LedgerFixture) {
     let invocation = Invocation {
         grant: None,
         service: None,
-        tool: "no such tool \u{202e}\"'; --".to_owned(),
+        tool: "no such tool \u{202e}\"'; --".into(),
         status: InvocationStatus::Denied,
         error: Some(error("TOOL_NOT_FOUND")),
         cost: None,

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Event, EventPayload};
@@ -14,6 +15,7 @@ use crate::id::{GrantId, InvocationId};
 use crate::invocation::{CallCost, InvocationStatus};
 use crate::merkle::sha256;
 use crate::principal::PrincipalId;
+use crate::text::SharedText;
 use crate::time::Timestamp;
 
 /// RFC 0049: a principal was refused something.
@@ -64,7 +66,7 @@ impl ToolDenialsCounted {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolDenied {
     /// SHA-256 of the canonical parameters.
-    pub arguments_hash: String,
+    pub arguments_hash: SharedText,
     pub error_code: String,
     /// The grant that would have been used, if one was chosen.
     pub grant_id: Option<GrantId>,
@@ -78,7 +80,7 @@ pub struct ToolDenied {
     /// The stage of the pipeline.
     pub stage: Cow<'static, str>,
     /// The tool, or the name that the caller sent.
-    pub tool: String,
+    pub tool: SharedText,
     /// As in [`ToolInvoked`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
@@ -98,7 +100,7 @@ impl ToolForbidden {
     /// In the allowlist of this agent; `None` if it is not an agent's.
     pub fn at_load(agent: Option<&PrincipalId>, tool: &ToolId) -> Self {
         Self {
-            agent_id: agent.map_or(NO_AGENT.into(), agent_label).into_owned(),
+            agent_id: agent.map_or(NO_AGENT.into(), agent_label).to_string(),
             // The same reference always has the same id.
             call_id: format!("forbidden:{}", sha256(tool.as_str().as_bytes()).to_hex()),
             status: ReturnStatus::Forbidden,
@@ -111,7 +113,7 @@ impl ToolForbidden {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolInvoked {
     /// SHA-256 of the canonical parameters.
-    pub arguments_hash: String,
+    pub arguments_hash: SharedText,
     pub cost: CallCost,
     pub duration_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,19 +123,20 @@ pub struct ToolInvoked {
     pub http_status: Option<u16>,
     pub invocation_id: InvocationId,
     /// The parameters, as far as the tool's logging rule allows.
-    pub parameters_summary: Map<String, Value>,
+    #[serde(serialize_with = "write_shared", deserialize_with = "read_shared")]
+    pub parameters_summary: Arc<Map<String, Value>>,
     /// Whether the caller reported it, instead of calling through the gate.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reported: bool,
     /// SHA-256 of method, URL and canonical parameters of the request that was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_fingerprint: Option<String>,
+    pub request_fingerprint: Option<SharedText>,
     /// The same in the terms of RFC 0064, if the gate executed the call. Absent in the oldest ledgers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub returned: Option<ToolReturned>,
     pub service: Option<ServiceName>,
     pub status: InvocationStatus,
-    pub tool: String,
+    pub tool: SharedText,
     /// The distributed trace of the call, if its caller or the gate traces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
@@ -167,16 +170,24 @@ impl Event {
             message: "the call did not succeed".to_owned(),
         };
         Some(Cow::Owned(ToolReturned {
-            agent_id: self.agent.as_ref().map_or(NO_AGENT.into(), agent_label).into_owned(),
+            agent_id: self.agent.as_ref().map_or(NO_AGENT.into(), agent_label),
             call_id,
             causation_id: None,
             duration_ms,
             error: (status == ReturnStatus::Error).then(error),
             status,
-            tool_name: service.as_ref().map_or_else(|| tool.clone(), |service| service.with_tool(tool)),
+            tool_name: service.as_ref().map_or_else(|| tool.clone(), |service| service.with_tool(tool).into()),
             r#type: ReturnedType,
         }))
     }
+}
+
+fn write_shared<S: Serializer>(members: &Arc<Map<String, Value>>, serializer: S) -> Result<S::Ok, S::Error> {
+    members.as_ref().serialize(serializer)
+}
+
+fn read_shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Map<String, Value>>, D::Error> {
+    Map::deserialize(deserializer).map(Arc::new)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

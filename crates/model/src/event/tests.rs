@@ -1,6 +1,8 @@
 //! Events as they are written, signed and read back.
 
-use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
 
 use super::*;
 use crate::canonical::to_canonical;
@@ -36,15 +38,15 @@ fn invoked() -> ToolInvoked {
         invocation_id: InvocationId::new(time, [1; 10]),
         grant_id: Some(GrantId::new(time, [2; 10])),
         service: Some(ServiceName::parse("stripe").unwrap()),
-        tool: "charges.create".to_owned(),
-        parameters_summary: parameters.as_object().cloned().unwrap(),
-        arguments_hash: "ab".repeat(32),
+        tool: "charges.create".into(),
+        parameters_summary: Arc::new(parameters.as_object().cloned().unwrap()),
+        arguments_hash: "ab".repeat(32).into(),
         status: InvocationStatus::Error,
         error_code: Some("SERVICE_ERROR".to_owned()),
         http_status: Some(500),
         duration_ms: Some(342),
         cost: Cost::from_dollars(0.02).into(),
-        request_fingerprint: Some("cd".repeat(32)),
+        request_fingerprint: Some("cd".repeat(32).into()),
         reported: true,
         returned: None,
         trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
@@ -64,7 +66,7 @@ fn an_event_is_written_in_canonical_form() {
         request_fingerprint: None,
         reported: false,
         trace_id: None,
-        parameters_summary: Map::new(),
+        parameters_summary: Arc::default(),
         ..invoked()
     };
     for event in [event(invoked()), event(bare)] {

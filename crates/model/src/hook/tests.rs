@@ -1,5 +1,7 @@
 //! Whatever a call was and however it ended, its pair fits what is published, and a return never looks like another one.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use serde_json::{Map, json};
 
@@ -24,12 +26,12 @@ fn invocation(agent: &str, tool: &str, service: Option<&str>, trace: CallTrace) 
         agent: PrincipalId::parse(agent).unwrap(),
         actor: PrincipalId::parse("somebody").unwrap(),
         service: service.map(|service| ServiceName::parse(service).unwrap()),
-        tool: tool.to_owned(),
+        tool: tool.into(),
         version: None,
         status: InvocationStatus::Running,
         error: None,
-        parameters: Map::new(),
-        arguments_hash: "ab".repeat(32),
+        parameters: Arc::default(),
+        arguments_hash: "ab".repeat(32).into(),
         fingerprint: None,
         http_status: None,
         cost: None,

@@ -44,10 +44,6 @@ impl Forms {
         Self { bytes: Zeroizing::default(), forms: Vec::new(), starts: Box::new([END; 256]) }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.forms.is_empty()
-    }
-
     /// Adds the forms of this secret and of the parts that are secrets themselves. Surrounding white space is not part
     /// of it; white space alone is not a secret.
     pub(super) fn add(&mut self, secret: &str) {
@@ -176,21 +172,24 @@ impl Collecting<'_> {
     /// Base64 writes six bits as a character. For each of the three alignments of the secret in a longer text, the
     /// pattern has the characters with bits of the secret only: they begin with its first, fifth or third bit.
     fn collect_base64(&mut self, secret: &[u8]) {
-        for (skipped, before) in [(0, false), (4, true), (2, true)] {
-            let characters = (secret.len() * 8).saturating_sub(skipped) / 6;
-            let kind = Kind::Base64 { before, after: skipped + characters * 6 < secret.len() * 8 };
-            self.encoded(kind, characters, |out| {
-                // The bits that are not written yet; skipped bits count as written.
-                let (mut pending, mut bits) = (0_u32, 0);
-                for (position, byte) in secret.iter().enumerate() {
-                    pending = (pending << 8) | u32::from(*byte);
-                    bits += if position == 0 { 8 - skipped } else { 8 };
-                    while bits >= 6 {
-                        bits -= 6;
-                        let six = usize::try_from((pending >> bits) & 0x3f).unwrap_or_default();
-                        out.push(BASE64.get(six).copied().unwrap_or_default());
-                    }
+        for (skipped, before) in [(0_u32, false), (4, true), (2, true)] {
+            let unused = usize::try_from(skipped).unwrap_or_default();
+            let characters = (secret.len() * 8).saturating_sub(unused) / 6;
+            let kind = Kind::Base64 { before, after: unused + characters * 6 < secret.len() * 8 };
+            let start = self.forms.bytes.len();
+            self.encoded(kind, characters + 8, |out| {
+                // Three bytes are four characters; the fourth byte completes the last of them if bits are skipped.
+                for place in (0..secret.len()).step_by(3) {
+                    let mut four = [0; 4];
+                    four.iter_mut().zip(secret.iter().skip(place)).for_each(|(byte, of_secret)| *byte = *of_secret);
+                    let four = u32::from_be_bytes(four);
+                    out.extend([26, 20, 14, 8].map(|bits: u32| {
+                        let six = usize::try_from((four >> (bits - skipped)) & 0x3f).unwrap_or_default();
+                        BASE64.get(six).copied().unwrap_or_default()
+                    }));
                 }
+                // The rest has bits that are not of the secret.
+                out.truncate(start + characters);
             });
         }
     }

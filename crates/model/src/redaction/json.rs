@@ -1,11 +1,11 @@
 //! Redaction of parsed JSON: after parsing, the spelling of strings and numbers no longer matters.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
 
 use super::Search;
-use super::pattern::Pattern;
 use crate::arguments::MIN_SECRET;
 
 impl Search<'_> {
@@ -40,13 +40,16 @@ impl Search<'_> {
 
     /// A secret of digits is found in any notation of the number: `1234`, `1234.0`, `1.234e3`.
     fn hides_number(&self, number: &serde_json::Number) -> bool {
-        let text = number.to_string();
+        let mut text = NumberText::default();
+        // Writing cannot fail: a number of 64 bits is shorter.
+        let _ = write!(text, "{number}");
+        let text = text.as_bytes();
         if self.in_arguments && text.len() < MIN_SECRET {
             return false;
         }
         let value = number.as_f64();
-        let spelled = |pattern: Pattern<'_>| pattern.as_number().is_some_and(|secret| Some(secret) == value);
-        self.forms.patterns(self.in_arguments).any(spelled) || self.hides(&text)
+        let is_spelled = self.secrets.numbers(self.in_arguments).any(|secret| Some(secret) == value);
+        is_spelled || !self.occurrences(text).is_empty()
     }
 
     fn redact_names(&self, members: &mut Map<String, Value>) -> bool {
@@ -65,6 +68,28 @@ impl Search<'_> {
             members.insert(name, member);
         }
         true
+    }
+}
+
+/// The text of a number, which is written for each number of a response.
+#[derive(Default)]
+struct NumberText {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+impl NumberText {
+    fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+impl Write for NumberText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
     }
 }
 

@@ -26,21 +26,20 @@ impl<'a> Declared<'a> {
     fn add(&mut self, schema: Option<&'a Value>) {
         let (Some(document), Some(members)) = (self.document, schema.and_then(Value::as_object)) else { return };
         self.schemas.push(members);
-        let reference = members.get("$ref").and_then(Value::as_str);
-        self.add(reference.and_then(|reference| target(document, reference)));
-        for keyword in ["allOf", "anyOf", "oneOf"] {
-            members
-                .get(keyword)
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .for_each(|schema| self.add(Some(schema)));
+        // One pass over the few members of a schema: looking eight keywords up in every call costs more.
+        for (keyword, member) in members {
+            match keyword.as_str() {
+                "$ref" => self.add(member.as_str().and_then(|reference| target(document, reference))),
+                "allOf" | "anyOf" | "oneOf" => {
+                    member.as_array().into_iter().flatten().for_each(|schema| self.add(Some(schema)));
+                }
+                "if" | "then" | "else" => self.add(Some(member)),
+                "dependentSchemas" => {
+                    member.as_object().into_iter().flatten().for_each(|(_, schema)| self.add(Some(schema)));
+                }
+                _ => {}
+            }
         }
-        for keyword in ["if", "then", "else"] {
-            self.add(members.get(keyword));
-        }
-        let dependent = members.get("dependentSchemas").and_then(Value::as_object);
-        dependent.into_iter().flatten().for_each(|(_, schema)| self.add(Some(schema)));
     }
 
     /// The names of members.

@@ -9,9 +9,11 @@ use url::Url;
 use crate::arguments::Arguments;
 use crate::merkle::sha256;
 
+use self::fixed_url::FixedUrl;
 pub use self::render_error::RenderError;
 pub use self::template::PathTemplate;
 
+mod fixed_url;
 pub(crate) mod header;
 mod render;
 mod render_error;
@@ -37,6 +39,7 @@ pub struct HttpMapping {
     /// The place of parameters that are neither placed nor in the path. By default the body of POST, PUT and PATCH,
     /// otherwise the query. With [`Place::Path`] there are no such parameters.
     pub default_placement: Option<Place>,
+    fixed_url: FixedUrl,
 }
 
 /// The methods that a tool can have.
@@ -127,6 +130,7 @@ impl HttpMapping {
             body: BodyFormat::Json,
             success: SuccessCodes::default(),
             default_placement: None,
+            fixed_url: FixedUrl::default(),
         }
     }
 

@@ -131,6 +131,8 @@ impl Writer<'_> {
             }
             room.take(share.taken);
         }
+        // In the order of canonical JSON, in which the events of the call contain it.
+        kept.sort_keys();
         kept
     }
 

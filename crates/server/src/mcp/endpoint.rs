@@ -105,14 +105,13 @@ async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Respons
     };
     // The call may outlive its request, and with it what was read from the body.
     let _held = parts.extensions.get::<Arc<BodyShare>>().cloned();
-    let headers = parts.headers.clone();
-    let bytes = match body::json_bytes(Request::from_parts(parts, body), app.max_body).await {
+    let bytes = match body::json_bytes(&parts, body, app.max_body).await {
         Ok(bytes) => bytes,
         Err(refusal) => return refused(&refusal),
     };
     let message = message::read(&bytes);
     drop(bytes);
-    let incoming = Incoming { app, caller, address, headers, presence };
+    let incoming = Incoming { app, caller, address, headers: parts.headers, presence };
     match message {
         Ok(Message::Request { id, method, params }) => incoming.request(id, &method, params).await,
         Ok(Message::Notification { method, params }) => incoming.notification(&method, &params),

@@ -140,7 +140,7 @@ impl Held {
         self.ended = true;
         let outcome = self.context.outcome(self.id, view).await;
         let id = &self.context.id;
-        let written = outcome.and_then(|members| message(id, &completed(self.context.era, members)));
+        let written = outcome.and_then(|members| message(id, &completed(self.context.era, &members)));
         Some(sse::event(&written.unwrap_or_else(|error| error.body(Some(id)).to_string())))
     }
 

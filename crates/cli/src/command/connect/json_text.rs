@@ -1,5 +1,5 @@
 //! Edits JSON text in place: inserts and removes single values in the style of their neighbours, and leaves all other bytes
-//! unchanged. The text must have been accepted by the strict parser.
+//! unchanged, comments too. The text must have been parsed before, without its comments ([`super::json_comments`]).
 
 use std::ops::Range;
 
@@ -31,6 +31,8 @@ struct Child {
     name: Option<String>,
     /// Including its name.
     span: Range<usize>,
+    /// The position of the comma after it.
+    comma: Option<usize>,
     node: Node,
 }
 
@@ -42,26 +44,27 @@ impl<'a> JsonText<'a> {
         Some(Self { text, root })
     }
 
-    /// Appends a member, or an element without a name, to the object or array at this path.
+    /// Adds a member, or an element without a name, to the object or array at this path: at the end, or before the others if
+    /// a comment stands behind the last one, which would then seem to be about the new one.
     pub fn insert(&self, path: &[Step], name: Option<&str>, value: &Value) -> Option<String> {
         let node = self.find(path)?;
-        let start = node.children.first().map_or(node.span.end - 1, |child| child.span.start);
-        let blank = self.text.get(node.span.start + 1..start)?;
-        let Some(last) = node.children.last() else {
+        let end = self.line_end();
+        let (start, closing) = (node.span.start + 1, node.span.end - 1);
+        let (Some(first), Some(last)) = (node.children.first(), node.children.last()) else {
             let outside = self.indentation_of_line(node.span.start);
             let inside = format!("{outside}{}", self.unit());
-            let end = self.line_end();
-            let opening = self.text.get(node.span.start..node.span.start + 1)?;
-            let closing = self.text.get(node.span.end - 1..node.span.end)?;
             let child = self.rendered(name, value, Some(&inside))?;
-            let filled = format!("{opening}{end}{inside}{child}{end}{outside}{closing}");
-            return self.replaced(node.span.clone(), &filled);
+            let comments = self.text.get(start..closing)?.trim_end();
+            return self.replaced(start..closing, &format!("{comments}{end}{inside}{child}{end}{outside}"));
         };
-        let child = match blank.rsplit_once('\n') {
-            Some((_, inside)) => format!(",{blank}{}", self.rendered(name, value, Some(inside))?),
-            None => format!(", {}", self.rendered(name, value, None)?),
-        };
-        self.replaced(last.span.end..last.span.end, &child)
+        let inside = self.text.get(start..first.span.start)?.rsplit_once('\n').map(|(_, line)| indentation(line));
+        let child = self.rendered(name, value, inside)?;
+        let separator = inside.map_or(" ".to_owned(), |inside| format!("{end}{inside}"));
+        let behind = self.text.get(last.span.end..closing)?.lines().next().unwrap_or_default();
+        if behind.contains('/') {
+            return self.replaced(start..start, &format!("{separator}{child},"));
+        }
+        self.replaced(last.span.end..last.span.end, &format!(",{separator}{child}"))
     }
 
     /// Removes the value at this path, with its comma.
@@ -76,7 +79,31 @@ impl<'a> JsonText<'a> {
             (None, Some(after)) => gone.span.start..after.span.start,
             (None, None) => node.span.start + 1..node.span.end - 1,
         };
-        self.replaced(span, "")
+        let around = [span.start..gone.span.start, gone.span.end..span.end];
+        let has_comments = around.into_iter().any(|part| self.text.get(part).is_some_and(|part| part.contains('/')));
+        if !has_comments {
+            return self.replaced(span, "");
+        }
+        // The comments stay: only the value and one comma are removed, and the line if nothing else is on it.
+        let end = gone.comma.map_or(gone.span.end, |comma| comma + 1);
+        let shorter = self.replaced(self.whole_line(gone.span.start..end), "")?;
+        match (gone.comma, before.and_then(|before| before.comma)) {
+            (None, Some(comma)) => Some(format!("{}{}", shorter.get(..comma)?, shorter.get(comma + 1..)?)),
+            _ => Some(shorter),
+        }
+    }
+
+    /// The span with its indentation and line end, if nothing else is on its lines.
+    fn whole_line(&self, span: Range<usize>) -> Range<usize> {
+        let before = self.text.get(..span.start).unwrap_or_default();
+        let start = before.trim_end_matches([' ', '\t']).len();
+        let behind = self.text.get(span.end..).unwrap_or_default();
+        let blank = behind.len() - behind.trim_start_matches([' ', '\t', '\r']).len();
+        let is_alone = before.get(..start).is_some_and(|before| before.ends_with('\n'));
+        match behind.get(blank..).is_some_and(|behind| behind.starts_with('\n')) {
+            true if is_alone => start..span.end + blank + 1,
+            _ => span,
+        }
     }
 
     fn find(&self, path: &[Step]) -> Option<&Node> {
@@ -109,7 +136,7 @@ impl<'a> JsonText<'a> {
         let first = self.root.children.first().map(|child| child.span.start);
         let blank = first.and_then(|first| self.text.get(self.root.span.start + 1..first));
         match blank.and_then(|blank| blank.rsplit_once('\n')) {
-            Some((_, unit)) if !unit.is_empty() => unit,
+            Some((_, line)) if !indentation(line).is_empty() => indentation(line),
             _ => INDENTATION,
         }
     }
@@ -120,9 +147,12 @@ impl<'a> JsonText<'a> {
 
     fn indentation_of_line(&self, position: usize) -> &str {
         let before = self.text.get(..position).unwrap_or_default();
-        let line = before.rsplit_once('\n').map_or(before, |(_, line)| line);
-        line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
+        indentation(before.rsplit_once('\n').map_or(before, |(_, line)| line))
     }
+}
+
+fn indentation(line: &str) -> &str {
+    line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
 }
 
 impl Node {
@@ -134,7 +164,7 @@ impl Node {
     }
 }
 
-/// Scans text that is known to be JSON.
+/// Scans text that is known to be JSON, perhaps with comments and commas before closing brackets.
 struct Reader<'a> {
     text: &'a str,
     position: usize,
@@ -150,7 +180,7 @@ impl Reader<'_> {
             b'[' => self.container(b']', &mut children)?,
             b'"' => self.string()?,
             _ => {
-                while self.peek().is_some_and(|byte| !b",]} \t\r\n".contains(&byte)) {
+                while self.peek().is_some_and(|byte| !b",]}/ \t\r\n".contains(&byte)) {
                     self.position += 1;
                 }
             }
@@ -167,7 +197,12 @@ impl Reader<'_> {
                     self.position += 1;
                     return Some(());
                 }
-                b',' => self.position += 1,
+                b',' => {
+                    if let Some(child) = children.last_mut() {
+                        child.comma = Some(self.position);
+                    }
+                    self.position += 1;
+                }
                 _ => children.push(self.child(closing == b'}')?),
             }
         }
@@ -184,7 +219,7 @@ impl Reader<'_> {
         }
         let node = self.value()?;
         let start = if named { start } else { node.span.start };
-        Some(Child { name, span: start..node.span.end, node })
+        Some(Child { name, span: start..node.span.end, comma: None, node })
     }
 
     fn string(&mut self) -> Option<()> {
@@ -201,15 +236,32 @@ impl Reader<'_> {
         }
     }
 
+    /// Skips white space and comments.
     fn skip_blanks(&mut self) {
-        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
-            self.position += 1;
+        loop {
+            match self.peek() {
+                Some(byte) if byte.is_ascii_whitespace() => self.position += 1,
+                Some(b'/') => {
+                    let rest = self.text.get(self.position..).unwrap_or_default();
+                    self.position += comment_length(rest).unwrap_or(rest.len());
+                }
+                _ => return,
+            }
         }
     }
 
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.position).copied()
     }
+}
+
+/// The length of the comment at the start of the text, without the line end; `None` if there is none.
+pub(super) fn comment_length(text: &str) -> Option<usize> {
+    if text.starts_with("//") {
+        return Some(text.find('\n').unwrap_or(text.len()));
+    }
+    let inner = text.strip_prefix("/*")?;
+    Some(inner.find("*/").map_or(text.len(), |end| end + 4))
 }
 
 #[cfg(test)]
@@ -263,6 +315,33 @@ mod tests {
         assert_eq!(removed("[1, 2, 3]", &["1"]), "[1, 3]");
         assert_eq!(removed("{\"a\": [ 1 ]}", &["a", "0"]), "{\"a\": []}");
         assert_eq!(removed("{\n  \"a\": 1\n}\n", &["a"]), "{}\n");
+    }
+
+    #[test]
+    fn comments_stay_where_they_are_and_what_they_are_about() {
+        let text = "// Zed\n{\n  // the look\n  \"theme\": \"One\", /* a { */\n  \"size\": 1, // large\n}\n";
+        let longer = inserted(text, &[], Some("new"), &json!(true));
+        assert_eq!(
+            longer,
+            "// Zed\n{\n  \"new\": true,\n  // the look\n  \"theme\": \"One\", /* a { */\n  \"size\": 1, // large\n}\n"
+        );
+        assert_eq!(JsonText::parse(&longer).unwrap().remove(&path(&["new"])).unwrap(), text);
+        let without = JsonText::parse(text).unwrap().remove(&path(&["theme"])).unwrap();
+        assert_eq!(without, "// Zed\n{\n  // the look\n   /* a { */\n  \"size\": 1, // large\n}\n");
+        let without = JsonText::parse(text).unwrap().remove(&path(&["size"])).unwrap();
+        assert_eq!(without, "// Zed\n{\n  // the look\n  \"theme\": \"One\", /* a { */\n   // large\n}\n");
+    }
+
+    #[test]
+    fn a_comma_before_a_closing_bracket_is_kept_and_an_empty_object_keeps_its_comment() {
+        let text = "{\n  \"a\": 1,\n}\n";
+        let longer = inserted(text, &[], Some("b"), &json!(2));
+        assert_eq!(longer, "{\n  \"a\": 1,\n  \"b\": 2,\n}\n");
+        assert_eq!(JsonText::parse(&longer).unwrap().remove(&path(&["b"])).unwrap(), text);
+        assert_eq!(inserted("{ // nothing\n}", &[], Some("b"), &json!(2)), "{ // nothing\n  \"b\": 2\n}");
+        let text = "{\n  \"a\": 1, // one\n  \"b\": 2\n}";
+        let without = JsonText::parse(text).unwrap().remove(&path(&["b"])).unwrap();
+        assert_eq!(without, "{\n  \"a\": 1 // one\n}");
     }
 
     #[test]

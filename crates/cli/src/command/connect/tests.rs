@@ -1,11 +1,16 @@
 //! Connecting: settings gain the hook and lose nothing, and are given back as they were.
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
+use super::change::read;
 use super::settings::{connected, disconnected};
 use super::*;
+use crate::hook::HookClient;
+
+mod clients;
 
 const CLIENTS: [HookClient; 4] = [HookClient::ClaudeCode, HookClient::Codex, HookClient::Gemini, HookClient::Cursor];
 
@@ -15,6 +20,16 @@ fn wiring(client: HookClient) -> Wiring {
 
 fn target(url: &str, agent: Option<&str>) -> Target {
     Target { url: Some(url.to_owned()), profile: Some("agent".to_owned()), agent: agent.map(str::to_owned) }
+}
+
+fn planned(file: PathBuf, wiring: &Wiring, remove: bool) -> Result<Change, Failure> {
+    let mut change = Change::of(file)?;
+    if remove {
+        hooks::remove(&mut change, wiring)?
+    } else {
+        hooks::add(&mut change, wiring)?
+    }
+    Ok(change)
 }
 
 #[track_caller]
@@ -255,7 +270,7 @@ fn files_are_written_whole_through_links_and_with_their_permissions() {
     fs::write(&real, "{\"a\": 1}").unwrap();
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    let change = Change::plan(link.clone(), &wiring(HookClient::ClaudeCode), false).unwrap();
+    let change = planned(link.clone(), &wiring(HookClient::ClaudeCode), false).unwrap();
     assert!(change.diff().contains("-{\"a\": 1}\n+{\"a\": 1, \"hooks\""), "{}", change.diff());
     change.write().unwrap();
     assert!(link.is_symlink());
@@ -268,14 +283,14 @@ fn files_are_written_whole_through_links_and_with_their_permissions() {
 fn a_file_that_changed_after_it_was_shown_is_not_written() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("new/.claude/settings.json");
-    let change = Change::plan(file.clone(), &wiring(HookClient::ClaudeCode), false).unwrap();
+    let change = planned(file.clone(), &wiring(HookClient::ClaudeCode), false).unwrap();
     assert!(change.diff().starts_with("--- /dev/null\n"), "{}", change.diff());
     change.write().unwrap();
     assert!(matches!(change.write(), Err(Failure::Said(said)) if said.contains("in the meantime")));
-    let change = Change::plan(file.clone(), &wiring(HookClient::ClaudeCode), true).unwrap();
+    let change = planned(file.clone(), &wiring(HookClient::ClaudeCode), true).unwrap();
     change.write().unwrap();
     assert!(!file.exists());
-    let change = Change::plan(file, &wiring(HookClient::ClaudeCode), true).unwrap();
+    let change = planned(file, &wiring(HookClient::ClaudeCode), true).unwrap();
     assert!(change.old.is_none() && change.new.is_none());
 }
 
@@ -285,5 +300,5 @@ fn what_is_no_small_text_file_is_left_alone() {
     assert!(read(directory.path()).is_err());
     let file = directory.path().join("settings.json");
     fs::write(&file, b"\xff").unwrap();
-    assert!(Change::plan(file, &wiring(HookClient::Gemini), false).is_err());
+    assert!(planned(file, &wiring(HookClient::Gemini), false).is_err());
 }

@@ -172,11 +172,16 @@ impl Add {
         if let Some(id) = &self.vault {
             return typed("vault_id", id);
         }
-        let page = client.to::<ListVaults>().query(&Paging { limit: None, cursor: None }).send().await?;
-        if let Some(vault) = page.vaults.into_iter().find(|vault| vault.name.as_str() == VAULT) {
-            return Ok(vault.id);
-        }
-        let body = VaultRequest { owner_id: None, name: typed("name", VAULT)? };
-        Ok(client.to::<CreateVault>().body(&body).send().await?.id)
+        mounts_vault(client).await
     }
+}
+
+/// The vault for mounts, made where there is none yet.
+pub(crate) async fn mounts_vault(client: &Client) -> Result<VaultId, Failure> {
+    let page = client.to::<ListVaults>().query(&Paging { limit: None, cursor: None }).send().await?;
+    if let Some(vault) = page.vaults.into_iter().find(|vault| vault.name.as_str() == VAULT) {
+        return Ok(vault.id);
+    }
+    let body = VaultRequest { owner_id: None, name: typed("name", VAULT)? };
+    Ok(client.to::<CreateVault>().body(&body).send().await?.id)
 }

@@ -189,17 +189,17 @@ fn call_heading(call: &str, events: &[&StoredEvent]) -> String {
 
 fn tool_of(payload: &EventPayload) -> Option<String> {
     let (service, tool) = match payload {
-        EventPayload::AgentToolCalled(called) => (None, &called.tool_name),
-        EventPayload::ApprovalRequested(requested) => (None, &requested.tool),
-        EventPayload::CallDetached(detached) => (None, &detached.tool),
-        EventPayload::HookDecided(decision) => (None, decision.tool.as_ref()?),
-        EventPayload::StandingApprovalUsed(used) => (None, &used.tool),
-        EventPayload::ToolDenied(denied) => (denied.service.as_ref(), &denied.tool),
-        EventPayload::ToolForbidden(forbidden) => (None, &forbidden.tool_name),
-        EventPayload::ToolInvoked(invoked) => (invoked.service.as_ref(), &invoked.tool),
-        other => (None, &other.approval_decided()?.tool),
+        EventPayload::AgentToolCalled(called) => (None, called.tool_name.as_str()),
+        EventPayload::ApprovalRequested(requested) => (None, requested.tool.as_str()),
+        EventPayload::CallDetached(detached) => (None, detached.tool.as_str()),
+        EventPayload::HookDecided(decision) => (None, decision.tool.as_deref()?),
+        EventPayload::StandingApprovalUsed(used) => (None, used.tool.as_str()),
+        EventPayload::ToolDenied(denied) => (denied.service.as_ref(), denied.tool.as_str()),
+        EventPayload::ToolForbidden(forbidden) => (None, forbidden.tool_name.as_str()),
+        EventPayload::ToolInvoked(invoked) => (invoked.service.as_ref(), invoked.tool.as_str()),
+        other => (None, other.approval_decided()?.tool.as_str()),
     };
-    Some(service.map_or_else(|| tool.clone(), |service| service.with_tool(tool)))
+    Some(service.map_or_else(|| tool.to_owned(), |service| service.with_tool(tool)))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::{Mapped, call_id, object, present, value};
 pub fn map(event: &Event) -> Option<Mapped> {
     let returned = event.returned();
     let (activity, ended, operation) = match &event.payload {
-        EventPayload::AgentToolCalled(called) => ("Call", Ended::pending(), called.tool_name.clone()),
+        EventPayload::AgentToolCalled(called) => ("Call", Ended::pending(), called.tool_name.to_string()),
         EventPayload::ToolForbidden(forbidden) => {
             ("Load", Ended::refused(Some(forbidden.status.as_str())), forbidden.tool_name.clone())
         }
@@ -22,9 +22,11 @@ pub fn map(event: &Event) -> Option<Mapped> {
             ("Authorize", Ended::refused(Some(&decided.reason)), decided.action.to_string())
         }
         EventPayload::ToolDenialsCounted(_) => ("Deny Many", Ended::refused(None), "unknown".to_owned()),
-        EventPayload::ToolDenied(denied) => ("Deny", Ended::of_denied(denied), returned.as_deref()?.tool_name.clone()),
+        EventPayload::ToolDenied(denied) => {
+            ("Deny", Ended::of_denied(denied), returned.as_deref()?.tool_name.to_string())
+        }
         EventPayload::ToolInvoked(invoked) => {
-            ("Return", Ended::of_invoked(invoked), returned.as_deref()?.tool_name.clone())
+            ("Return", Ended::of_invoked(invoked), returned.as_deref()?.tool_name.to_string())
         }
         EventPayload::ToolSessionClosed(closed) => {
             ("Close Session", Ended::of_session(closed.outcome), closed.tool_id.clone())

@@ -44,8 +44,8 @@ impl Caller<'_> {
             traced: None,
             reporter: Some(&reporter),
         };
-        let key = ServerKey { tenant: TenantId::default_tenant(), url: url.to_string(), pool };
-        let server = self.mounts.servers.of(&key);
+        let tenant = TenantId::default_tenant();
+        let server = self.mounts.servers.of(ServerKey { tenant: &tenant, url: url.as_url(), pool });
         let message = mapping.message(arguments.as_object().unwrap()).unwrap();
         let mut request = Request::rendered(mapping, Cow::Owned(message), arguments);
         request.observed = true;
@@ -56,6 +56,7 @@ impl Caller<'_> {
             agent: Some(&self.agent),
             redactor: &mut redactor,
             ids: &ids,
+            announced: &|| {},
         };
         // Only the tests about pins have one.
         if mapping.definition_hash.is_some()

@@ -87,8 +87,8 @@ impl Recording {
             (Some(called), _) => Some(called.call_id),
             (None, decision) => decision.as_ref().and_then(|decision| decision.invocation),
         };
-        let named = called.as_ref().map(|called| &called.tool_name);
-        let tool = named.or_else(|| decision.as_ref().and_then(|decision| decision.tool.as_ref()));
+        let named = called.as_ref().map(|called| called.tool_name.as_str());
+        let tool = named.or_else(|| decision.as_ref().and_then(|decision| decision.tool.as_deref()));
         let recorded = Recorded {
             tool: tool.and_then(|tool| self.tools.get(tool).cloned()),
             decision,

@@ -202,7 +202,7 @@ pub(super) fn said(entry: &Entry) -> VerdictKind {
 /// The tool, or the hook point if there is none.
 pub(super) fn subject(entry: &Entry) -> String {
     match (&entry.recorded.called, &entry.recorded.decision) {
-        (Some(called), _) => called.tool_name.clone(),
+        (Some(called), _) => called.tool_name.to_string(),
         (None, Some(decision)) => decision.tool.clone().unwrap_or_else(|| decision.hook.as_str().to_owned()),
         (None, None) => String::new(),
     }

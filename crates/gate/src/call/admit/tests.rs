@@ -39,7 +39,7 @@ async fn an_admitted_call_is_on_record_as_running_without_its_secret() {
     assert_eq!(command.invocation.id, admitted.invocation().id);
     assert_eq!(command.credential.map(|(_, version)| version), Some(1));
     let shown = without(&json!({"id": "7", "note": SECRET}), &[SECRET.as_bytes()]).into_owned();
-    assert_eq!(command.invocation.arguments_hash, arguments_hash(&shown, &[]));
+    assert_eq!(*command.invocation.arguments_hash, arguments_hash(&shown, &[]));
 }
 
 #[tokio::test]

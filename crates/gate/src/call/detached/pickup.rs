@@ -1,6 +1,9 @@
 //! Calls that are made again instead of being waited for. A client that can neither wait nor follow a call repeats it; as long
 //! as the first one waits, or its result was not fetched, the repetition is that call and no approver is asked twice. Once
 //! the result was fetched, the same call is a new one.
+//!
+//! What is known here spares a repetition the stages. Whether a call is one is decided by the transaction that stores it,
+//! so that of two made at the same moment, here or on two replicas, only one asks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -131,6 +134,12 @@ pub(in crate::call) fn key(tool: &str, parameters: &Value) -> Result<Idempotency
     let number = u64::from_be_bytes(random()?);
     let key = format!("{PREFIX}{}-{number:016x}", call_digest(tool, parameters));
     IdempotencyKey::parse(&key).map_err(|error| Refusal::new(Code::Internal, error.to_string()))
+}
+
+/// The part of such a key that the keys of all repetitions of the call begin with.
+pub(in crate::call) fn shared_part(key: &IdempotencyKey) -> Option<String> {
+    let length = PREFIX.len() + DIGITS + 1;
+    key.as_str().get(..length).filter(|part| part.starts_with(PREFIX) && part.ends_with('-')).map(str::to_owned)
 }
 
 /// The same for the same call: tool and canonical parameters.

@@ -42,7 +42,8 @@ fn a_heading_that_a_migration_wrote_is_read() {
 
 #[test]
 fn a_damaged_batch_is_an_error_and_no_panic() {
-    let stored = encode(&text(60));
+    let text = text(60);
+    let stored = encode(&text).into_owned();
     assert_eq!(stored.first(), Some(&COMPRESSED));
     for length in 0..stored.len() {
         let cut = stored.get(..length).unwrap();

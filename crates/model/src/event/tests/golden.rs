@@ -1,8 +1,9 @@
 //! The bytes of every event type are what they have always been: old logs verify, and old events still hash the same.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::*;
 use crate::approval::{
@@ -57,16 +58,18 @@ fn invocation() -> Invocation {
         agent: principal("ab"),
         actor: principal("somebody"),
         service: Some(ServiceName::parse("stripe").unwrap()),
-        tool: "charges.create".to_owned(),
+        tool: "charges.create".into(),
         version: None,
         status: InvocationStatus::Success,
         error: None,
-        parameters: json!({"b": "\u{1f600} \" \n", "a": [1, 2.50], "\u{e9}": null, "\u{fb33}": -0.5, "10": 1e30})
-            .as_object()
-            .cloned()
-            .unwrap(),
-        arguments_hash: "ab".repeat(32),
-        fingerprint: Some("cd".repeat(32)),
+        parameters: Arc::new(
+            json!({"b": "\u{1f600} \" \n", "a": [1, 2.50], "\u{e9}": null, "\u{fb33}": -0.5, "10": 1e30})
+                .as_object()
+                .cloned()
+                .unwrap(),
+        ),
+        arguments_hash: "ab".repeat(32).into(),
+        fingerprint: Some("cd".repeat(32).into()),
         http_status: Some(200),
         cost: Cost::from_dollars(0.02),
         duration_ms: Some(342),
@@ -84,7 +87,7 @@ fn tool_invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Even
         grant_id: invocation.grant,
         service: invocation.service.clone(),
         tool: invocation.tool.clone(),
-        parameters_summary: invocation.parameters.clone(),
+        parameters_summary: Arc::clone(&invocation.parameters),
         arguments_hash: invocation.arguments_hash.clone(),
         status: invocation.status,
         error_code: invocation.error.as_ref().map(|error| error.code.clone()),
@@ -105,7 +108,7 @@ fn calls() -> Vec<EventPayload> {
         service: None,
         status: InvocationStatus::Error,
         error: Some(crate::invocation::InvocationError { code: "SERVICE_ERROR".to_owned(), reason: "no".to_owned() }),
-        parameters: Map::new(),
+        parameters: Arc::default(),
         fingerprint: None,
         http_status: None,
         cost: None,
@@ -148,7 +151,7 @@ fn calls() -> Vec<EventPayload> {
         EventPayload::CallDetached(CallDetached {
             invocation_id: call.id,
             tool: "stripe.charges.create".to_owned(),
-            arguments_hash: call.arguments_hash.clone(),
+            arguments_hash: call.arguments_hash.to_string(),
         }),
         EventPayload::AuthorizationDecided(AuthorizationDecided {
             principal: principal("billing"),

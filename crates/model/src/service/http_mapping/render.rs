@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serializer;
 use serde_json::{Map, Value};
 use url::{Position, Url, form_urlencoded};
 
@@ -29,13 +30,20 @@ impl HttpMapping {
     /// The request for these parameters, without the credential. A `null` is omitted from query, headers and form.
     pub fn render(&self, base: &BaseUrl, parameters: &Map<String, Value>) -> Result<RenderedRequest, RenderError> {
         let sorted = self.sort(parameters)?;
-        let path = self.render_path(base, &sorted.path)?;
-        let query = render_query(&sorted.query)?;
-        let segments = segment_count(base.path()) + self.path.segments().len();
-        let url = assemble(base, &path, &query, segments)?;
+        let url = match sorted.path.is_empty() && sorted.query.is_empty() {
+            true => self.fixed_url.get(base, || self.render_url(base, &sorted))?,
+            false => self.render_url(base, &sorted)?,
+        };
         let headers = self.render_headers(&sorted.headers)?;
         let body = self.render_body(&sorted.body)?;
         Ok(RenderedRequest { method: self.method, url, headers, body })
+    }
+
+    fn render_url(&self, base: &BaseUrl, sorted: &Sorted<'_>) -> Result<Url, RenderError> {
+        let path = self.render_path(base, &sorted.path)?;
+        let query = render_query(&sorted.query)?;
+        let segments = segment_count(base.path()) + self.path.segments().len();
+        assemble(base, &path, &query, segments)
     }
 
     fn sort<'a>(&'a self, parameters: &'a Map<String, Value>) -> Result<Sorted<'a>, RenderError> {
@@ -158,10 +166,13 @@ impl HttpMapping {
         }
         let bytes = match self.body {
             BodyFormat::Json => {
-                let members: BTreeMap<&str, &Value> =
-                    values.iter().map(|(name, (_, value))| (*name, &**value)).collect();
-                // INVARIANT: names are strings and values were read from JSON, so they can be serialized.
-                serde_json::to_vec(&members).unwrap_or_default()
+                let mut bytes = Vec::with_capacity(256);
+                let members = values.iter().map(|(name, (_, value))| (*name, &**value));
+                match serde_json::Serializer::new(&mut bytes).collect_map(members) {
+                    Ok(()) => bytes,
+                    // INVARIANT: names are strings and values were read from JSON, so they can be serialized.
+                    Err(_) => Vec::new(),
+                }
             }
             BodyFormat::Form => {
                 let mut form = form_urlencoded::Serializer::new(String::new());

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value, json};
 
+use super::fixed_url::FixedUrl;
 use super::{BodyFormat, Divider, HttpMapping, HttpMethod, PathTemplate, Place, Placement, SuccessCodes, header};
 use crate::service::DefinitionError;
 use crate::service::reading::{Fields, join, object, parsed, refuse, text, word};
@@ -44,6 +45,7 @@ impl HttpMapping {
             body: stated.or(typed).unwrap_or(BodyFormat::Json),
             success: fields.read("success", SuccessCodes::from_json)?.unwrap_or_default(),
             default_placement: fields.read("default_in", |value, path| word(value, path, &DEFAULT_PLACES))?,
+            fixed_url: FixedUrl::default(),
         };
         mapping.check(path)?;
         Ok(mapping)
@@ -62,6 +64,7 @@ impl HttpMapping {
             headers,
             body,
             default_placement: place.filter(|&place| place != Place::Body),
+            fixed_url: FixedUrl::default(),
             placements: default.placements,
             success: default.success,
         };

@@ -88,11 +88,11 @@ fn a_hook_is_connected_to_the_gate_of_the_login_with_a_key_that_works() {
         command.env("HOME", &home).args(arguments);
         Said::of(command, input)
     };
-    bare.env("HOME", &home).args(["connect", "cursor", "--yes"]);
+    bare.env("HOME", &home).args(["connect", "cursor", "--hooks-only", "--yes"]);
     let without = Said::of(bare, "");
     assert!(without.code == 1 && without.stderr.contains("toolgate login"), "{}", without.all());
     assert_eq!(run(&["login", "--url", &gate.url(), "--profile", "hook"], &key).code, 0);
-    let connected = run(&["connect", "cursor", "--yes"], "");
+    let connected = run(&["connect", "cursor", "--hooks-only", "--yes"], "");
     assert_eq!(connected.code, 0, "{}", connected.all());
     assert!(connected.stderr.contains(&format!("The hook uses {} as coder.", gate.url())), "{}", connected.all());
     let written = std::fs::read_to_string(&settings).unwrap();
@@ -107,14 +107,18 @@ fn a_hook_is_connected_to_the_gate_of_the_login_with_a_key_that_works() {
     let asked = Said::of(shell, r#"{"hook_event_name": "sessionStart"}"#);
     assert_eq!(asked.code, 0, "{}", asked.all());
 
-    let typo = run(&["connect", "cursor", "--yes", "--agent", "codr"], "");
+    let typo = run(&["connect", "cursor", "--hooks-only", "--yes", "--agent", "codr"], "");
     assert!(typo.code == 1 && typo.stderr.contains("nothing was changed"), "{}", typo.all());
     let keys = gate.request("GET", "/api/v1/agents/coder/keys", None).1;
     let id = keys["keys"][0]["id"].as_str().unwrap();
     assert_eq!(gate.request("DELETE", &format!("/api/v1/keys/{id}"), None).0, 200);
-    let revoked = run(&["connect", "claude-code", "--yes"], "");
+    let revoked = run(&["connect", "claude-code", "--hooks-only", "--yes"], "");
     assert!(revoked.code == 1 && revoked.stderr.contains("nothing was changed"), "{}", revoked.all());
     assert!(!home.join(".claude/settings.json").exists());
-    assert_eq!(run(&["connect", "cursor", "--yes", "--remove"], "").code, 0, "the hook goes without a key");
+    assert_eq!(
+        run(&["connect", "cursor", "--hooks-only", "--yes", "--remove"], "").code,
+        0,
+        "the hook goes without a key"
+    );
     assert!(!settings.exists());
 }

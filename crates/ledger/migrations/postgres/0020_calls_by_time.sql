@@ -1,0 +1,29 @@
+-- An id begins with the time of its call, so that calls between two times are found by their ids. Only calls whose clock
+-- had stepped back have an earlier time than their id, and only they need an index by time.
+ALTER TABLE invocations ADD COLUMN out_of_order BIGINT;
+ALTER TABLE calls_in_flight ADD COLUMN out_of_order BIGINT;
+UPDATE invocations SET out_of_order = 1 WHERE created_at <>
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 5, 1)) - 1)::BIGINT << 45)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 6, 1)) - 1)::BIGINT << 40)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 7, 1)) - 1)::BIGINT << 35)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 8, 1)) - 1)::BIGINT << 30)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 9, 1)) - 1)::BIGINT << 25)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 10, 1)) - 1)::BIGINT << 20)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 11, 1)) - 1)::BIGINT << 15)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 12, 1)) - 1)::BIGINT << 10)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 13, 1)) - 1)::BIGINT << 5)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 14, 1)) - 1)::BIGINT << 0);
+UPDATE calls_in_flight SET out_of_order = 1 WHERE created_at <>
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 5, 1)) - 1)::BIGINT << 45)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 6, 1)) - 1)::BIGINT << 40)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 7, 1)) - 1)::BIGINT << 35)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 8, 1)) - 1)::BIGINT << 30)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 9, 1)) - 1)::BIGINT << 25)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 10, 1)) - 1)::BIGINT << 20)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 11, 1)) - 1)::BIGINT << 15)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 12, 1)) - 1)::BIGINT << 10)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 13, 1)) - 1)::BIGINT << 5)
+    + ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 14, 1)) - 1)::BIGINT << 0);
+CREATE INDEX invocations_out_of_order ON invocations (tenant, created_at, id) WHERE out_of_order IS NOT NULL;
+DROP INDEX invocations_by_time;
+DROP INDEX invocations_of_agent_by_time;
