@@ -6,31 +6,36 @@ use self::options::Options;
 
 mod authority;
 mod counts;
+mod figures;
 mod gate;
 mod guard;
+mod mcp;
 mod options;
 mod table;
 
 const USAGE: &str = "\
 Usage: cargo xtask bench [NAME]
 
-Benchmarks; without a name authority, gate and guard run:
+Benchmarks; without a name authority, gate, guard and mcp run:
   authority [PART...]  grants looked up, delegated and revoked, durable events, the catalog, an
                        idle gate. Parts: lookup, cascade, events, catalog, idle
   gate [OPTION...]     calls through the gate, beside the same calls made directly: throughput, CPU,
                        latency, memory and bytes on disk
   guard [PART...]      decisions of policies, external guardians, calls with and without policies.
                        Parts: verdict, remote, calls
+  mcp [OPTION...]      MCP calls through the gate, beside the same calls made directly and through nginx:
+                       throughput, CPU, latency, lists, memory of sessions, processes
   counts [OPTION...]   instructions and allocations of a call, counted by valgrind
   check [OPTION...]    fails where counts are more than 5 % above xtask/bench-counts.txt
 
-Options of gate:
+Options of gate and mcp:
   --baseline PATH      compare with this binary, for example that of the previous release, in
                        alternation in the same run
   --engine NAME        only sqlite or only postgresql
-  --quick              short rounds, and only what two builds are compared by: under three minutes
+  --quick              short rounds, and only what two builds are compared by: under three minutes; mcp
+                       only on SQLite, unless --engine says otherwise
 
-Options of gate, counts and check:
+Options of gate, mcp, counts and check:
   --binary PATH        measure this binary instead of the release build
 
 Options of counts:
@@ -47,6 +52,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
             .and_then(|()| authority::run(&[]))
             .and_then(|()| gate::run(&all))
             .and_then(|()| guard::run(&[]))
+            .and_then(|()| mcp::run(&all))
     };
     let with_options = |benchmark: fn(&Options) -> Result<(), String>, allowed: &[&str], arguments: &[&str]| {
         Options::parse(allowed, arguments).and_then(|options| benchmark(&options))
@@ -56,6 +62,9 @@ pub fn run(arguments: &[String]) -> ExitCode {
         ["authority", parts @ ..] => options::build().and_then(|()| authority::run(parts)),
         ["gate", options @ ..] => with_options(gate::run, &["--baseline", "--binary", "--engine", "--quick"], options),
         ["guard", parts @ ..] => guard::run(parts),
+        ["mcp", options @ ..] => with_options(mcp::run, &["--baseline", "--binary", "--engine", "--quick"], options),
+        // What a gate starts as the process of a mount.
+        [mcp::process::COMMAND] => mcp::process::serve(),
         ["counts", options @ ..] => with_options(counts::run, &["--binary", "--profile", "--update"], options),
         ["check", options @ ..] => with_options(counts::check, &["--binary"], options),
         ["help" | "--help" | "-h"] => {

@@ -11,6 +11,7 @@ mod cluster;
 mod debian;
 mod deny;
 mod faults;
+mod node;
 mod postgres;
 mod process;
 mod programs;
@@ -25,9 +26,9 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test           everything that must hold: house rules, format, lints, all tests, documentation.
-                 Installs and prepares what the tests need (PostgreSQL, nginx, the official Python client).
+                 Installs and prepares what the tests need (PostgreSQL, nginx, Python and npm packages).
   bench [NAME]   the benchmarks, in a release build, on stores that wait for the disk: authority, gate,
-                 guard, or all; counts and check for what a call costs in instructions and allocations.
+                 guard, mcp, or all; counts and check for what a call costs in instructions and allocations.
                  Installs what they need (PostgreSQL, nginx, wrk, valgrind). `bench help` has the options.
   faults         the fault matrix: injects faults into the real binary on both engines, prints a table.
                  Installs what it needs (PostgreSQL, nginx); needs a C compiler, as the build does.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::cluster::Durability;
 use crate::process::{cargo, run as run_program};
 use crate::steps::Steps;
-use crate::{deny, postgres, programs, python, test_programs, tidy};
+use crate::{deny, node, postgres, programs, python, test_programs, tidy};
 
 /// Runs every step, also after a failed one, and ends with the counts.
 pub fn run() -> ExitCode {
@@ -24,7 +24,8 @@ pub fn run() -> ExitCode {
     });
     let cluster = steps.check("PostgreSQL", || postgres::start(Durability::Memory));
     steps.check("nginx", || programs::install(&["nginx"]));
-    let client = steps.check("Python client", python::prepare);
+    let client = steps.check("Python packages", python::prepare);
+    let packages = steps.check("npm packages", node::prepare);
     steps.tests("tests", |counts| {
         test_programs::run(counts, &|command| {
             if let Some(cluster) = &cluster {
@@ -32,6 +33,9 @@ pub fn run() -> ExitCode {
             }
             if let Some(python) = &client {
                 command.env(python::VARIABLE, python);
+            }
+            if let Some(directory) = &packages {
+                command.env(node::VARIABLE, directory);
             }
         })
     });

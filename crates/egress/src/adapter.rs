@@ -53,6 +53,8 @@ pub(crate) struct OutboundCall<'a> {
     pub(crate) material: &'a Material,
     pub(crate) renewal: &'a dyn Renewal,
     pub(crate) traced: Option<&'a TracedCall>,
+    /// Headers besides those of the request, ready to be sent.
+    pub(crate) more_headers: &'a [(HeaderName, HeaderValue)],
     /// Takes a response that is a stream of events, of which then nothing is read here.
     pub(crate) events: Option<&'a EventSlot>,
 }
@@ -99,11 +101,12 @@ impl OutboundCall<'_> {
 
     /// The headers of the rendered request.
     pub(crate) fn headers(&self) -> Result<HeaderMap, SourceFailure> {
-        let mut headers = HeaderMap::with_capacity(self.request.headers.len() + 8);
+        let mut headers = HeaderMap::with_capacity(self.request.headers.len() + self.more_headers.len() + 8);
         for (name, value) in &self.request.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable("a header's name"))?;
             headers.insert(name, HeaderValue::from_str(value).map_err(|_| unusable("a header's value"))?);
         }
+        headers.extend(self.more_headers.iter().cloned());
         add_trace(&mut headers, self.traced);
         Ok(headers)
     }
@@ -172,6 +175,7 @@ pub(crate) fn failure(error: &SendError) -> SourceFailure {
         truncated: false,
         sent: error.reached_service(),
         timed_out: matches!(error, SendError::TimedOut { .. } | SendError::LookupTimedOut { .. }),
+        input: None,
     }
 }
 

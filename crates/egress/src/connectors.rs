@@ -110,6 +110,7 @@ impl Connectors {
             material: &access.material,
             renewal: access.renewal,
             traced: call.traced(),
+            more_headers: &[],
             events: None,
         };
         match adapter(name).carry_out(&self.client, outbound, &mut redactor).await {

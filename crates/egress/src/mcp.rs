@@ -10,22 +10,28 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use toolgate_gate::call::{Admitted, CallCredential};
+use toolgate_gate::ports::client_link::ClientLink;
 use toolgate_gate::ports::clock::Clock;
-use toolgate_gate::ports::mount::MountWatch;
+use toolgate_gate::ports::mount::{MessageGuard, MountSessions, MountWatch};
 use toolgate_gate::ports::source::{Access, Execution, FailureKind, Reservation, Source, SourceFailure};
 use toolgate_gate::{Action, Refusal};
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::credential::ServiceName;
+use toolgate_model::invocation::Invocation;
 use toolgate_model::principal::TenantId;
 use toolgate_model::redaction::Redactor;
 use toolgate_model::service::McpMapping;
 
+use self::guarded::GuardedPeer;
 use self::http::Endpoint;
 use self::listing::{Listing, Peer};
 use self::message::Request;
+use self::questions::Questions;
 use self::reporter::Reporter;
 use self::result::{Raw, conclude, malformed};
-use self::servers::{HttpPeer, ServerKey, Servers};
-use self::stdio::{ProcessPeer, Processes};
+use self::rounds::{ROUNDS, Rounds};
+use self::servers::{HttpPeer, PeerUser, ServerKey, Servers};
+use self::stdio::{CallListener, ProcessPeer, Processes};
 use crate::adapter::not_executable;
 use crate::client::GuardedClient;
 use crate::connectors::{Connectors, LARGE, reserve};
@@ -36,13 +42,17 @@ pub use self::stdio::StdioMount;
 
 mod events;
 mod greeting;
+mod guarded;
 mod headers;
 mod http;
+mod input;
 mod inspection;
 mod listing;
 mod message;
+mod questions;
 mod reporter;
 mod result;
+mod rounds;
 mod servers;
 mod stdio;
 
@@ -60,12 +70,19 @@ pub struct McpMounts {
     processes: Processes,
     next_id: AtomicU64,
     watch: Arc<dyn MountWatch>,
+    /// Records the state that servers keep for principals.
+    sessions: Arc<dyn MountSessions>,
 }
 
 impl McpMounts {
     /// Over the client of these connectors, within the same number of calls in flight; with the processes that the
     /// operator has configured.
-    pub fn beside(connectors: &Connectors, processes: Vec<StdioMount>, watch: Arc<dyn MountWatch>) -> Self {
+    pub fn beside(
+        connectors: &Connectors,
+        processes: Vec<StdioMount>,
+        watch: Arc<dyn MountWatch>,
+        sessions: Arc<dyn MountSessions>,
+    ) -> Self {
         Self {
             client: Arc::clone(&connectors.client),
             clock: Arc::clone(&connectors.clock),
@@ -76,7 +93,16 @@ impl McpMounts {
             processes: Processes::new(processes, Arc::clone(&watch)),
             next_id: AtomicU64::new(1),
             watch,
+            sessions,
         }
+    }
+
+    /// The principal of a call, for whom its server may keep state.
+    fn user_of<'a>(&'a self, call: &'a Admitted, guard: &'a dyn MessageGuard) -> Result<PeerUser<'a>, SourceFailure> {
+        let Invocation { tenant, agent, service, .. } = call.invocation();
+        // INVARIANT: tools of mounted servers belong to a service.
+        let service = service.as_ref().ok_or_else(|| not_executable("the tool belongs to no service"))?;
+        Ok(PeerUser { tenant, service, principal: Some(agent), guard, sessions: &*self.sessions })
     }
 
     fn next_id(&self) -> u64 {
@@ -129,6 +155,7 @@ impl McpMounts {
         let (invocation, hosts) = (call.invocation(), call.allowed_hosts());
         let sink = |progress| call.report(progress);
         let reporter = Reporter::new(&sink);
+        let questions = access.client.map(|client| Questions::new(client, mapping.hidden_characters));
         let pool = used.credential.id.into();
         let endpoint = Endpoint {
             client: &self.client,
@@ -147,21 +174,38 @@ impl McpMounts {
             renewal: access.renewal,
             traced: call.traced(),
             reporter: Some(&reporter).filter(|_| call.is_observed()),
+            questions: questions.as_ref(),
         };
-        let server = self.servers.of(&ServerKey { tenant: invocation.tenant.clone(), url: url.to_string(), pool });
+        let server = self.servers.of(ServerKey { tenant: &invocation.tenant, url, pool });
         let mut request = Request::rendered(mapping, Cow::Borrowed(&body.bytes), call.parameters());
         request.observed = call.is_observed();
-        request.marked = call.definition().parameters.as_ref().map(|schema| (schema, call.parameters()));
+        request.mirrored = call.parameters().as_object().map(|arguments| (call.mirrored(), arguments));
+        let declared = asked_for(call, mapping, access.client);
+        request.input = declared;
         let ids = || self.next_id();
+        let announced = || {
+            if let Some(service) = &invocation.service {
+                self.watch.changed(&invocation.tenant, service);
+            }
+        };
+        let user = self.user_of(call, access.messages)?;
         let mut peer = HttpPeer {
             endpoint: &endpoint,
             server: &server,
-            agent: Some(&invocation.agent),
+            user: &user,
             redactor: &mut redactor,
             ids: &ids,
+            announced: &announced,
         };
-        let raw = self.ask(call, mapping, (&server.listing, deadline), &mut peer, &request).await;
-        self.conclude(call, mapping, raw, redactor, deadline).await
+        let mut raw = self.ask(call, mapping, (&server.listing, access.messages, deadline), &mut peer, &request).await;
+        if let (Some(questions), Some(_)) = (&questions, declared) {
+            let rounds = Rounds { call, mapping, questions, deadline };
+            for _ in 0..ROUNDS {
+                let Some(request) = rounds.next(&raw, peer.redactor).await else { break };
+                raw = peer.ask(&request).await;
+            }
+        }
+        self.conclude(call, (mapping, declared), raw, redactor, deadline).await
     }
 
     async fn call_process(
@@ -173,17 +217,18 @@ impl McpMounts {
         deadline: Instant,
     ) -> Execution {
         let nothing = Map::new();
-        let message = mapping.message(call.parameters().as_object().unwrap_or(&nothing));
+        let message = mapping.message(call.parameters().as_object().unwrap_or(&nothing), call.input());
         let message =
             message.map_err(|unknown| not_executable(format!("`{unknown}` is no parameter of the method")))?;
         let invocation = call.invocation();
-        let service = invocation.service.as_ref().map(ServiceName::as_str).unwrap_or_default();
         let ids = || self.next_id();
         let sink = |progress| call.report(progress);
         let reporter = Reporter::new(&sink);
+        let user = self.user_of(call, access.messages)?;
         let starting = self.processes.of(
-            (&invocation.tenant, service, Some(&invocation.agent)),
+            &user,
             (Some(used.credential), &access.material),
+            access.client.map(ClientLink::capabilities).unwrap_or_default(),
             deadline,
             &ids,
         );
@@ -191,19 +236,25 @@ impl McpMounts {
             Ok(process) => {
                 let mut request = Request::rendered(mapping, Cow::Owned(message), call.parameters());
                 request.observed = call.is_observed();
+                request.input = asked_for(call, mapping, access.client);
+                let questions = access.client.filter(|_| process.is_exclusive());
+                let questions = questions.map(|client| Questions::new(client, mapping.hidden_characters));
+                let reporter = Some(&reporter).filter(|_| call.is_observed());
+                let listener = CallListener { reporter, questions: questions.as_ref(), redactor: &access.redactor };
                 let mut peer = ProcessPeer {
                     process: &process,
                     agent: Some(&invocation.agent),
                     deadline,
                     traced: call.traced(),
-                    reporter: Some((&reporter, &access.redactor)).filter(|_| call.is_observed()),
+                    listener: Some(listener).filter(|_| reporter.is_some() || questions.is_some()),
                     ids: &ids,
                 };
-                self.ask(call, mapping, (process.listing(), deadline), &mut peer, &request).await
+                self.ask(call, mapping, (process.listing(), access.messages, deadline), &mut peer, &request).await
             }
             Err(failure) => Err(failure),
         };
-        self.conclude(call, mapping, raw, access.redactor, deadline).await
+        let declared = asked_for(call, mapping, access.client);
+        self.conclude(call, (mapping, declared), raw, access.redactor, deadline).await
     }
 
     /// Sends a request, unless the server lists another definition than the accepted one.
@@ -211,11 +262,12 @@ impl McpMounts {
         &self,
         call: &Admitted,
         mapping: &McpMapping,
-        (listing, deadline): (&Listing, Instant),
+        (listing, guard, deadline): (&Listing, &dyn MessageGuard, Instant),
         peer: &mut dyn Peer,
         request: &Request<'_>,
     ) -> Result<Raw, SourceFailure> {
-        if let Err(differs) = listing.check(mapping, peer, deadline).await? {
+        let mut guarded = GuardedPeer { peer: &mut *peer, guard };
+        if let Err(differs) = listing.check(mapping, &mut guarded, deadline).await? {
             let invocation = call.invocation();
             if let Some(service) = invocation.service.as_ref().filter(|_| differs.is_news) {
                 self.tell_changed(&invocation.tenant, service);
@@ -233,7 +285,7 @@ impl McpMounts {
     async fn conclude(
         &self,
         call: &Admitted,
-        mapping: &McpMapping,
+        (mapping, input): (&McpMapping, Option<InputCapabilities>),
         raw: Result<Raw, SourceFailure>,
         redactor: Redactor,
         deadline: Instant,
@@ -244,17 +296,23 @@ impl McpMounts {
         })?;
         let rule = mapping.hidden_characters;
         if raw.message.len() <= LARGE {
-            return conclude(&raw, &redactor, rule);
+            return conclude(&raw, &redactor, rule, input);
         }
         // A large result, above all one made to be hard to read, must not keep other calls waiting.
         let invocation = call.invocation();
         let status = raw.http_status;
-        let work = move || conclude(&raw, &redactor, rule);
+        let work = move || conclude(&raw, &redactor, rule, input);
         self.offload.run((&invocation.tenant, &invocation.agent), deadline, work).await.unwrap_or_else(|late| {
             let failure = malformed(status, "the server's result was not redacted in time; ask for less");
             Err(SourceFailure { timed_out: late == Late::Deadline, ..failure })
         })
     }
+}
+
+/// What the server may ask the client of a call for; `None` where the protocol does not let it ask.
+fn asked_for(call: &Admitted, mapping: &McpMapping, client: Option<&dyn ClientLink>) -> Option<InputCapabilities> {
+    let declared = || client.map(ClientLink::capabilities).or(call.input().map(|input| input.capabilities));
+    mapping.method.asks().then(|| declared().unwrap_or_default())
 }
 
 /// Checks the structured content of a result against the schema that was accepted with the tool.

@@ -19,6 +19,7 @@ use crate::refusal::{Code, Refusal};
 pub mod bootstrap;
 mod history;
 pub mod master_keys;
+pub mod mount_sessions;
 pub mod mounts;
 
 /// How long refused calls are counted before they are recorded in a summary.

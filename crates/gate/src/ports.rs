@@ -1,6 +1,7 @@
 //! The dependencies of the gate, as traits. Other crates implement them.
 
 pub mod approver;
+pub mod client_link;
 pub mod clock;
 pub mod entropy;
 pub mod guardian;

@@ -32,6 +32,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 18, sql: include_str!("../migrations/sqlite/0018_principal_attributes.sql") },
     Migration { number: 19, sql: include_str!("../migrations/sqlite/0019_mounts.sql") },
     Migration { number: 20, sql: include_str!("../migrations/sqlite/0020_calls_by_time.sql") },
+    Migration { number: 21, sql: include_str!("../migrations/sqlite/0021_declared_mounts.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -56,6 +57,7 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 18, sql: include_str!("../migrations/postgres/0018_principal_attributes.sql") },
     Migration { number: 19, sql: include_str!("../migrations/postgres/0019_mounts.sql") },
     Migration { number: 20, sql: include_str!("../migrations/postgres/0020_calls_by_time.sql") },
+    Migration { number: 21, sql: include_str!("../migrations/postgres/0021_declared_mounts.sql") },
 ];
 
 /// The ledger was written by a newer program.

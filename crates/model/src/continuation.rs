@@ -8,10 +8,19 @@ use crate::id::InvocationId;
 use crate::principal::{PrincipalId, TenantId};
 use crate::time::Timestamp;
 
+use self::sealed::Sealing;
+
+pub use self::sealed::{ContinuationNumber, is_sealed};
+
+mod sealed;
+
 /// Writes and reads continuations.
 ///
-/// INVARIANT: implements none of `Debug`, `Clone`, `Serialize`; no caller has its key.
-pub struct Continuations(hmac::Key);
+/// INVARIANT: implements none of `Debug`, `Clone`, `Serialize`; no caller has its keys.
+pub struct Continuations {
+    tags: hmac::Key,
+    sealing: Sealing,
+}
 
 /// What a continuation is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +37,29 @@ impl Continuations {
     pub fn new(key: &SigningKey) -> Self {
         let root = hmac::Key::new(hmac::HMAC_SHA256, key.expose_seed());
         let derived = hmac::sign(&root, b"toolgate: continuations of interrupted calls");
-        Self(hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()))
+        Self { tags: hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()), sealing: Sealing::new(&root) }
+    }
+
+    /// A continuation with content that only the gate reads. Nobody may be able to guess its number.
+    pub fn seal(
+        &self,
+        bound: Bound<'_>,
+        number: ContinuationNumber,
+        until: Timestamp,
+        content: &[u8],
+    ) -> Option<String> {
+        self.sealing.seal(bound, number, until, content)
+    }
+
+    /// The number and the content; `None` where the text was not sealed for exactly this, or its time is over.
+    pub fn open(&self, bound: Bound<'_>, now: Timestamp, sealed: &str) -> Option<(ContinuationNumber, Vec<u8>)> {
+        self.sealing.open(bound, now, sealed)
     }
 
     /// A continuation of this call, until this time.
     pub fn write(&self, bound: Bound<'_>, call: InvocationId, until: Timestamp) -> String {
         let until = until.as_millis();
-        let tag = hmac::sign(&self.0, text(bound, call, until).as_bytes());
+        let tag = hmac::sign(&self.tags, text(bound, call, until).as_bytes());
         let tag: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{call}.{until}.{tag}")
     }
@@ -47,7 +72,7 @@ impl Continuations {
             return None;
         }
         let (call, until): (InvocationId, i64) = (InvocationId::parse(call).ok()?, until.parse().ok()?);
-        hmac::verify(&self.0, text(bound, call, until).as_bytes(), &bytes(tag)?).ok()?;
+        hmac::verify(&self.tags, text(bound, call, until).as_bytes(), &bytes(tag)?).ok()?;
         (now.as_millis() < until).then_some(call)
     }
 }

@@ -10,6 +10,7 @@ pub mod blinding;
 pub mod canonical;
 pub mod certificate;
 pub mod checkpoint;
+pub mod client_input;
 pub mod connection;
 pub mod constraint;
 pub mod context;

@@ -46,6 +46,8 @@ pub struct Mount {
     pub hidden_characters: HiddenCharacters,
     /// What the gate inspects the server with; `None` for a server that needs nothing.
     pub credential: Option<CredentialId>,
+    /// Whether the operator has declared it in the configuration, which it follows then.
+    pub declared: bool,
     /// Which revisions of the protocol it speaks, as of the last check.
     pub era: McpEra,
     /// The server as a person has accepted it; `None` before that.

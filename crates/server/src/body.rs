@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
-use http::header;
+use http::request::Parts;
+use http::{Extensions, HeaderMap, header};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use toolgate_gate::refusal::{Code, Refusal};
@@ -43,7 +44,7 @@ pub(crate) async fn json_or<T: DeserializeOwned>(
     limit: usize,
     absent: fn() -> Option<T>,
 ) -> Result<T, Refusal> {
-    let typed = is_json(&request);
+    let typed = is_json(request.headers());
     if absent().is_none() {
         typed.clone()?;
     }
@@ -54,14 +55,18 @@ pub(crate) async fn json_or<T: DeserializeOwned>(
     }
 }
 
-/// Reads the bytes of a body that must be declared as JSON.
-pub(crate) async fn json_bytes(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refusal> {
-    is_json(&request)?;
-    read(request, limit).await
+/// Reads the bytes of a body that must be declared as JSON by the head of its request.
+pub(crate) async fn json_bytes(
+    head: &Parts,
+    body: axum::body::Body,
+    limit: usize,
+) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    is_json(&head.headers)?;
+    read_all(&head.extensions, body, limit).await
 }
 
-fn is_json(request: &Request) -> Result<(), Refusal> {
-    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
@@ -71,8 +76,17 @@ fn is_json(request: &Request) -> Result<(), Refusal> {
 
 /// Reads the bytes of a body, and waits for its turn to be parsed if it is large.
 pub(crate) async fn read(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refusal> {
-    let share = request.extensions().get::<Arc<BodyShare>>().cloned();
-    let collected = tokio::time::timeout(TIMEOUT, collect(request.into_body(), limit, share.as_deref())).await;
+    let (head, body) = request.into_parts();
+    read_all(&head.extensions, body, limit).await
+}
+
+async fn read_all(
+    extensions: &Extensions,
+    body: axum::body::Body,
+    limit: usize,
+) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    let share = extensions.get::<Arc<BodyShare>>().cloned();
+    let collected = tokio::time::timeout(TIMEOUT, collect(body, limit, share.as_deref())).await;
     let bytes = collected.map_err(|_| Refusal::new(Code::MalformedJson, "the body took too long to arrive"))??;
     if let Some(share) = share {
         share.parse(&bytes).await?;

@@ -47,6 +47,11 @@ pub enum Conduct {
     Honest,
     /// Asks the client for something before it responds.
     Asking,
+    /// Sends the client this request, and says this to its log, before it responds.
+    Questioning(Value),
+    /// Interrupts calls of tools and resources to ask the client for this; with the responses it goes on. Its state has the
+    /// credential that it was called with.
+    Interrupting(Value),
     /// Says that its list has changed before it responds.
     Announcing,
     /// Says how far it is before it responds.
@@ -187,22 +192,33 @@ impl McpScript {
             "resources/read" if params["uri"].as_str().is_some_and(|uri| uri.ends_with("/missing")) => {
                 return error(200, &id, -32602, "no such resource");
             }
-            "resources/read" => json!({"contents": [{"uri": params["uri"], "text": "resource"}]}),
+            "resources/read" => self
+                .interrupted(request, params)
+                .unwrap_or_else(|| json!({"contents": [{"uri": params["uri"], "text": "resource"}]})),
             "prompts/list" => {
                 json!({"prompts": self.prompts.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()})
             }
-            "prompts/get" => {
+            "prompts/get" => self.interrupted(request, params).unwrap_or_else(|| {
                 let text = format!("{} {}", params["name"], params["arguments"]);
                 json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]})
-            }
+            }),
             "completion/complete" => json!({"completion": {"values": [params["ref"]["name"], params["ref"]["uri"]]}}),
             _ => return error(404, &id, -32601, "no such method"),
         };
         respond(self.events, &id, &self.finished(result))
     }
 
+    /// The result that asks the client for something, unless it has sent that.
+    fn interrupted(&self, request: &Received, params: &Value) -> Option<Value> {
+        let Conduct::Interrupting(requests) = &self.conduct else { return None };
+        let state = format!("state of {}", request.bearer().unwrap_or_default());
+        let is_answered = params["requestState"] == state && params["inputResponses"].is_object();
+        let asking = json!({"resultType": "input_required", "inputRequests": requests, "requestState": state});
+        (!is_answered).then_some(asking)
+    }
+
     fn finished(&self, mut result: Value) -> Value {
-        if self.modern {
+        if self.modern && result.get("resultType").is_none() {
             result["resultType"] = json!("complete");
         }
         result
@@ -255,6 +271,14 @@ impl McpScript {
             "fail" => json!({"content": content("it went wrong"), "isError": true}),
             _ => return error(200, id, -32602, "no such tool"),
         };
+        let result = match (&self.conduct, self.interrupted(request, params)) {
+            (_, Some(interrupted)) => interrupted,
+            (Conduct::Interrupting(_), None) => {
+                let structured = json!({"text": params["inputResponses"].to_string()});
+                json!({"content": content(&structured.to_string()), "structuredContent": structured})
+            }
+            _ => result,
+        };
         let result = self.finished(result);
         let response = json!({"jsonrpc": "2.0", "id": id, "result": result});
         let before = |message: Value| {
@@ -262,7 +286,14 @@ impl McpScript {
             Reply::chunks(200, [stream]).header("Content-Type", "text/event-stream")
         };
         match &self.conduct {
-            Conduct::Honest => respond(self.events, id, &result),
+            Conduct::Honest | Conduct::Interrupting(_) => respond(self.events, id, &result),
+            Conduct::Questioning(message) => {
+                let said = |level: &str| json!({"level": level, "logger": "fixture", "data": "about to ask"});
+                let log =
+                    |level: &str| json!({"jsonrpc": "2.0", "method": "notifications/message", "params": said(level)});
+                let stream = [log("debug"), log("warning"), message.clone(), response].map(|message| event(&message));
+                Reply::chunks(200, [stream.concat()]).header("Content-Type", "text/event-stream")
+            }
             Conduct::Asking => before(json!({"jsonrpc": "2.0", "id": "ask-1", "method": "ping"})),
             Conduct::Announcing => before(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
             Conduct::Reporting => {
@@ -403,6 +434,10 @@ while IFS= read -r line; do
         printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}\n'
         IFS= read -r answer
         case "$answer" in *'"error"'*) text refused;; *) text strange;; esac;;
+    *'"do":"elicit"'*)
+        printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object"}}}\n'
+        IFS= read -r answer
+        case "$answer" in *'"error"'*) text refused;; *'"name":"Ann"'*) text "hello Ann";; *) text strange;; esac;;
     *'"do":"slow"'*)
         for step in 1 2; do printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s,"total":2,"message":"%s"}}\n' "$id" "$step" "$TOKEN"; done
         text done;;

@@ -30,7 +30,7 @@ mod token_server;
 mod tests;
 
 pub use received::Received;
-pub use reply::{Body, Reply};
+pub use reply::{Body, Producer, Reply};
 pub use token_issuer::TokenIssuer;
 pub use token_server::{CLIENT_ID, CLIENT_SECRET, TokenServer};
 

@@ -18,6 +18,7 @@ use toolgate_egress::mcp::McpMounts;
 use toolgate_egress::notice::Notifier;
 use toolgate_egress::resolver::SystemResolver;
 use toolgate_gate::maintenance::bootstrap::Bootstrap;
+use toolgate_gate::maintenance::mount_sessions::RecordedSessions;
 use toolgate_gate::maintenance::mounts::ChangedMounts;
 use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::{Clock, SystemClock};
@@ -161,6 +162,14 @@ pub enum StartError {
         /// Why not.
         reason: WorkspaceError,
     },
+    /// A mount that cannot be declared as the configuration has it.
+    #[error("mounts.file: mount `{name}`: {reason}")]
+    Declared {
+        /// Which.
+        name: String,
+        /// Why not.
+        reason: Refusal,
+    },
     #[error("workspace.root: {0}")]
     Workspace(#[from] WorkspaceError),
     /// The system refuses something basic.
@@ -194,7 +203,8 @@ pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Resu
 
 /// Starts the gate: it listens, but serves no request yet.
 pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
-    let Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, known } = open_gate(configuration).await?;
+    let opened = open_gate(configuration).await?;
+    let Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, mount_sessions, known } = opened;
     gate.maintenance.check_key_provider().await?;
     let rollback = known.compare(configuration, &gate).await?;
 
@@ -230,6 +240,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
             executed"
         );
     }
+    let declared = Arc::new(mounts::declared(configuration, &gate).await?);
     // Before any approval can be requested, so that the first one is delivered too.
     if let Some(webhooks) = &webhooks {
         webhooks.begin().await?;
@@ -257,7 +268,8 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     });
     let exporter = exporter.map(Arc::new);
     let tls = endpoints.tls.clone();
-    let mounts = MountChecks { changed: changed_mounts, every: configuration.check_mounts_every };
+    let every = configuration.check_mounts_every;
+    let mounts = MountChecks { changed: changed_mounts, every, declared, sessions: mount_sessions };
     let work = Work { webhooks, tls, integrate_every: configuration.integrate_every, heads, exporter, mounts };
     let maintenance = Maintenance::start(&app, &broker, work);
     let proxies = configuration.network.proxies.clone();
@@ -340,6 +352,8 @@ struct Opened {
     exporter: Option<Exporter>,
     /// Mounted servers that have changed what they offer.
     changed_mounts: Arc<ChangedMounts>,
+    /// The state that mounted servers keep for principals.
+    mount_sessions: Arc<RecordedSessions>,
     /// The heads from earlier starts.
     known: Known,
 }
@@ -387,7 +401,10 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let connectors = Connectors::new(client, clock.clone(), calls);
     let changed_mounts = Arc::<ChangedMounts>::default();
     let watch: Arc<dyn MountWatch> = changed_mounts.clone();
-    let mounts = Arc::new(McpMounts::beside(&connectors, mounts::open(configuration)?, watch));
+    let most = settings.sessions_of_principal;
+    let mount_sessions = Arc::new(RecordedSessions::new(ledger.clone(), clock.clone(), most));
+    let processes = mounts::open(configuration)?;
+    let mounts = Arc::new(McpMounts::beside(&connectors, processes, watch, mount_sessions.clone()));
     let mut sources = Sources::default().with(connectors).sharing(mounts.clone());
     if let Some(workspace) = workspace {
         sources = sources.with(WorkspaceSource(workspace));
@@ -409,7 +426,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
         process,
     };
     let gate = Gate::new(ports, Arc::new(audit_key), settings);
-    Ok(Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, known })
+    Ok(Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, mount_sessions, known })
 }
 
 /// An HTTP client that reaches what the operator allows.

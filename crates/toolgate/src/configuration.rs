@@ -26,7 +26,8 @@ pub use self::example::example;
 pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
 pub use self::identity::IssuerEntry;
 use self::keys::Key;
-pub use self::mounts::MountEntry;
+use self::mounts::MountSettings;
+pub use self::mounts::{EntryAccess, EntryServer, MountEntry, ProcessEntry};
 pub use self::network::NetworkSettings;
 use self::resolve::{Resolved, resolve};
 pub use self::telemetry::TelemetrySettings;
@@ -119,7 +120,7 @@ pub struct Configuration {
     pub guardians: GuardianSettings,
     /// The issuers whose access tokens are accepted.
     pub issuers: Vec<IssuerEntry>,
-    /// The MCP servers that are processes of this machine.
+    /// The mounted MCP servers that the operator has declared.
     pub mounts: Vec<MountEntry>,
     /// How often mounted servers are inspected.
     pub check_mounts_every: Duration,
@@ -269,12 +270,16 @@ impl Configuration {
         };
         let public_url = resolved.optional_text(&keys::PUBLIC_URL);
         let mounts_file = resolved.optional_path(&keys::MOUNTS_FILE);
-        let mounts = mounts_file.as_deref().map(mounts::read).transpose()?.unwrap_or_default();
+        let mounts = match &mounts_file {
+            Some(file) => mounts::read(file, environment)?,
+            None => MountSettings::default(),
+        };
         let identity_file = resolved.optional_path(&keys::IDENTITY_FILE);
         let issuers = identity_file.as_deref().map(|file| identity::read(file, public_url.as_deref())).transpose()?;
-        let own_files = [resolved.file().cloned(), environment.configuration_home(), mounts_file, identity_file];
+        let own_files = [resolved.file().cloned(), environment.configuration_home(), identity_file];
+        let own_files = own_files.into_iter().flatten().chain(mounts.files);
         Ok(Self {
-            own_files: own_files.into_iter().flatten().chain(guardians.files.iter().cloned()).collect(),
+            own_files: own_files.chain(guardians.files.iter().cloned()).collect(),
             network,
             max_body_bytes: resolved.count(&keys::MAX_BODY_BYTES)?,
             rate_limit: rate_limit(&mut resolved)?,
@@ -292,7 +297,7 @@ impl Configuration {
             max_lookups: resolved.count(&keys::MAX_LOOKUPS)?,
             guardians,
             issuers: issuers.unwrap_or_default(),
-            mounts,
+            mounts: mounts.entries,
             check_mounts_every: resolved.seconds(&keys::MOUNTS_CHECK)?,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
             webhook: webhook::read(&mut resolved, environment, public_url.clone())?,

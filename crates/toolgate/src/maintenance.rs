@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 use toolgate_approval::ApprovalBroker;
 use toolgate_gate::Refusal;
+use toolgate_gate::maintenance::mount_sessions::RecordedSessions;
 use toolgate_server::App;
 use toolgate_server::listener::Tls;
 use toolgate_server::operations::tasks::Tasks;
@@ -59,6 +60,7 @@ pub struct Maintenance {
     tasks: Supervisor,
     stop: watch::Sender<bool>,
     heads: Arc<HeadsKeeper>,
+    mount_sessions: Arc<RecordedSessions>,
 }
 
 impl Maintenance {
@@ -85,6 +87,7 @@ impl Maintenance {
         if let Some(tls) = tls {
             tasks.start("certificates", move |app, stopped| reload_certificates(app, Arc::clone(&tls), stopped));
         }
+        let mount_sessions = Arc::clone(&mounts.sessions);
         tasks.start("mounts", move |app, stopped| mounts.clone().run(app, stopped));
         tasks.start("rekey", rekey);
         if let Some(exporter) = exporter {
@@ -95,7 +98,7 @@ impl Maintenance {
             }
             tasks.start("trace-export", move |app, stopped| export_spans(app, Arc::clone(&exporter), stopped));
         }
-        Self { tasks, stop, heads }
+        Self { tasks, stop, heads, mount_sessions }
     }
 
     /// Starts to continue detached calls, on this runtime: checking and redacting a request may take long.
@@ -111,6 +114,7 @@ impl Maintenance {
         let mut last = Watched::new(&app, "the last background work before shutdown");
         last.note(app.gate.authenticator.flush_key_uses().await);
         last.note(app.gate.maintenance.sum_up_refusals(true).await);
+        last.note(self.mount_sessions.close_all().await);
         last.note(integrate_once(&app).await);
         last.note(self.heads.keep(&app.gate).await);
     }

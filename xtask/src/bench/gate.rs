@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::load::Target;
+use self::load::{Request, Target};
 use self::report::{Alone, Footprints, Load, Measured};
 use self::scratch::Scratch;
 use self::store::Store;
@@ -17,9 +17,10 @@ use super::options::{Engine, Options, build_directory};
 use crate::cluster::Durability;
 use crate::postgres;
 
-mod api;
+pub mod api;
 mod disk;
-mod load;
+pub mod load;
+pub mod nginx;
 mod one_by_one;
 pub mod programs;
 mod report;
@@ -59,11 +60,7 @@ impl Plan {
 pub fn run(options: &Options) -> Result<(), String> {
     crate::programs::install(&["nginx", "wrk", "sqlite3"])?;
     let bench = Bench::start(options)?;
-    let busy = usage::machine(Duration::from_secs(2))?;
-    println!("before the run, {:.0} % of the processors' time is used by others", busy * 100.0);
-    if busy > 0.2 {
-        println!("on a machine this busy only memory and bytes on disk can be relied on, not times and their ratios");
-    }
+    usage::print_load()?;
     if options.has(Engine::Sqlite) {
         let plan = Plan::new(Engine::Sqlite, options.quick);
         let store = |name: &str| Ok(Store::sqlite(&bench.scratch.path().join(name)));
@@ -93,7 +90,7 @@ impl Bench {
         let scratch = Scratch::make(&build_directory()?)?;
         let upstream = Upstream::start(&scratch)?;
         let url = format!("{}{}", upstream.url(), upstream::PATH);
-        let direct = Target::new(&scratch, "direct", url, None, PARAMETERS)?;
+        let direct = Target::new(&scratch, "direct", &Request::new(url, None, PARAMETERS))?;
         Ok(Self { binary, baseline: options.baseline.clone(), scratch, upstream, direct, ticks: Ticks::ask()? })
     }
 

@@ -58,6 +58,7 @@ impl Fixture {
             material,
             renewal,
             traced: None,
+            more_headers: &[],
             events: None,
         }
     }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::time::Instant;
-use toolgate_gate::ports::mount::McpEra;
+use toolgate_gate::ports::mount::{McpEra, MountSession};
 use toolgate_gate::ports::source::{FailureKind, Renewal, SourceFailure};
 use toolgate_gate::ports::telemetry::TracedCall;
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
 use toolgate_model::credential::AuthType;
@@ -23,6 +24,7 @@ use super::events::Events;
 use super::greeting::{Greeting, may_be_legacy};
 use super::headers::{self, Header};
 use super::message::{self, Envelope, Request};
+use super::questions::Questions;
 use super::reporter::Reporter;
 use super::result::{Raw, malformed};
 use crate::adapter::{OutboundCall, failure, not_executable};
@@ -61,14 +63,19 @@ pub(crate) struct Endpoint<'a> {
     pub(crate) renewal: &'a dyn Renewal,
     pub(crate) traced: Option<&'a TracedCall>,
     pub(crate) reporter: Option<&'a Reporter<'a>>,
+    /// The client of the call, if the server may ask it.
+    pub(crate) questions: Option<&'a Questions<'a>>,
 }
 
 /// What is spoken with a server, as the handshake has shown.
-#[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) greeting: Greeting,
-    /// The id that the server gave the session.
-    pub(crate) id: Option<String>,
+    /// Whether the server gave the session an id.
+    pub(crate) has_id: bool,
+    /// The headers of every request of the legacy era.
+    headers: Vec<Header>,
+    /// The record of what the server keeps for a principal in it.
+    pub(crate) kept: Mutex<Option<MountSession>>,
 }
 
 /// What became of a request.
@@ -107,7 +114,7 @@ impl Endpoint<'_> {
         if known != Some(McpEra::Legacy)
             && let Some(greeting) = self.discover(redactor, ids()).await?
         {
-            return Ok(Session { greeting, id: None });
+            return Ok(Session::of(greeting, None));
         }
         self.initialize(redactor, ids()).await
     }
@@ -116,7 +123,7 @@ impl Endpoint<'_> {
     async fn discover(&self, redactor: &mut Redactor, id: u64) -> Result<Option<Greeting>, SourceFailure> {
         let request = Request::of_protocol("server/discover", "");
         let body = request.write(id, McpEra::Modern, self.traced);
-        let posted = self.post(body, headers::modern(&request), self.deadline, redactor).await?;
+        let posted = self.post(body, &headers::modern(&request), self.deadline, redactor).await?;
         let status = posted.status;
         // Who may not ask, or asks too often, or finds nobody there, learns nothing about the server.
         if matches!(status, 401 | 403 | 407 | 429 | 502..=504) || (300..400).contains(&status) {
@@ -139,8 +146,8 @@ impl Endpoint<'_> {
     }
 
     async fn initialize(&self, redactor: &mut Redactor, id: u64) -> Result<Session, SourceFailure> {
-        let body = Request::initialize().write(id, McpEra::Legacy, None);
-        let posted = self.post(body, headers::legacy(None, None), self.deadline, redactor).await?;
+        let body = Request::initialize(self.capabilities()).write(id, McpEra::Legacy, None);
+        let posted = self.post(body, &headers::legacy(None, None), self.deadline, redactor).await?;
         let session = session_id(&posted.headers).map_err(|reason| malformed(posted.status, reason))?;
         let raw = self.response(posted, id, None, redactor, &mut Announced::default()).await?;
         let status = raw.http_status;
@@ -153,9 +160,14 @@ impl Endpoint<'_> {
             Err(reason) => return Err(malformed(status, &format!("the server's response {reason}"))),
         };
         let greeting = Greeting::legacy(&result).map_err(|reason| malformed(status, reason))?;
-        let session = Session { greeting, id: session };
+        let session = Session::of(greeting, session.as_deref());
         self.notify(message::notification("notifications/initialized", ""), &session, self.deadline, redactor).await?;
         Ok(session)
+    }
+
+    /// What a server of the legacy era may ask for in a session that is begun here.
+    pub(crate) fn capabilities(&self) -> InputCapabilities {
+        self.questions.map(Questions::capabilities).unwrap_or_default()
     }
 
     /// Sends a request in a session.
@@ -169,13 +181,11 @@ impl Endpoint<'_> {
     ) -> Result<Responded, SourceFailure> {
         let era = session.greeting.era;
         let body = request.write(id, era, self.traced);
-        let headers = match era {
-            McpEra::Modern => headers::modern(request),
-            McpEra::Legacy => session.headers(),
-        };
+        let of_request = if era == McpEra::Modern { headers::modern(request) } else { Vec::new() };
+        let headers = if era == McpEra::Modern { &of_request } else { &session.headers };
         let sent = async {
             let posted = self.post(body, headers, self.deadline, redactor).await?;
-            if posted.status == 404 && session.id.is_some() {
+            if posted.status == 404 && session.has_id {
                 return Ok(Responded::NoSession);
             }
             self.response(posted, id, Some(session), redactor, announced).await.map(Responded::Message)
@@ -196,14 +206,14 @@ impl Endpoint<'_> {
         deadline: Instant,
         redactor: &mut Redactor,
     ) -> Result<(), SourceFailure> {
-        let posted = self.post(message, session.headers(), deadline, redactor).await?;
+        let posted = self.post(message, &session.headers, deadline, redactor).await?;
         if (200..300).contains(&posted.status) { Ok(()) } else { Err(refused(posted.status)) }
     }
 
     async fn post(
         &self,
         body: Vec<u8>,
-        headers: Vec<Header>,
+        headers: &[Header],
         deadline: Instant,
         redactor: &mut Redactor,
     ) -> Result<Posted, SourceFailure> {
@@ -211,7 +221,8 @@ impl Endpoint<'_> {
             return Err(not_executable("an MCP server takes no webhooks; give its credential another adapter"));
         }
         let body = RenderedBody { content_type: "application/json".into(), bytes: body };
-        let request = RenderedRequest { method: HttpMethod::Post, url: self.url.clone(), headers, body: Some(body) };
+        let request =
+            RenderedRequest { method: HttpMethod::Post, url: self.url.clone(), headers: Vec::new(), body: Some(body) };
         let events = Mutex::new(None);
         let outbound = OutboundCall {
             invocation: self.invocation,
@@ -229,6 +240,7 @@ impl Endpoint<'_> {
             renewal: self.renewal,
             // In the headers and in the body: proxies see the one, servers the other.
             traced: self.traced,
+            more_headers: headers,
             events: Some(&events),
         };
         let response = adapter(self.adapter).carry_out(self.client, outbound, redactor).await?;
@@ -298,11 +310,20 @@ impl Endpoint<'_> {
                         if let Some(reporter) = self.reporter.filter(|_| method == message::PROGRESS) {
                             reporter.report(&message, id, redactor);
                         }
+                        if let Some(questions) = self.questions.filter(|_| method == message::LOG) {
+                            questions.log(&message, redactor);
+                        }
                     }
                     Ok(Envelope::Request { id, method }) => {
                         requests += 1;
                         if let Some(session) = session.filter(|session| session.greeting.era == McpEra::Legacy) {
-                            self.notify(message::refusal(&id, &method), session, self.deadline, redactor).await?;
+                            let response = match self.questions {
+                                Some(questions) => {
+                                    questions.response(&message, (&id, &method), redactor, self.deadline).await
+                                }
+                                None => message::refusal(&id, &method),
+                            };
+                            self.notify(response, session, self.deadline, redactor).await?;
                         }
                     }
                     Err(_) => return Err(malformed(status, "the server's stream has an event that is no message")),
@@ -317,8 +338,18 @@ impl Endpoint<'_> {
 }
 
 impl Session {
-    fn headers(&self) -> Vec<Header> {
-        headers::legacy(Some(&self.greeting.version), self.id.as_deref())
+    fn of(greeting: Greeting, id: Option<&str>) -> Self {
+        let headers = match greeting.era {
+            McpEra::Modern => Vec::new(),
+            McpEra::Legacy => headers::legacy(Some(&greeting.version), id),
+        };
+        Self { has_id: id.is_some(), headers, greeting, kept: Mutex::default() }
+    }
+
+    /// The server has forgotten it.
+    pub(crate) fn lost(&self) {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        kept.into_iter().for_each(MountSession::fail);
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use serde_json::Map;
-use toolgate_gate::ports::mount::{MountCredential, MountLink, MountTarget, MountTransport, ServerOffer};
+use toolgate_gate::ports::mount::{MessageGuard, MountCredential, MountLink, MountTarget, MountTransport, ServerOffer};
 use toolgate_gate::ports::source::{Access, Exchange, FailureKind, Renewal, SourceFailure};
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::connection::{AdapterName, AuthPlacement, BaseUrl, Connection};
 use toolgate_model::credential::{AuthType, Credential};
 use toolgate_model::id::InvocationId;
@@ -16,9 +17,10 @@ use toolgate_model::service::ToolName;
 
 use super::McpMounts;
 use super::greeting::Greeting;
+use super::guarded::GuardedPeer;
 use super::http::Endpoint;
 use super::listing::{Peer, tools};
-use super::servers::{HttpPeer, ServerKey};
+use super::servers::{HttpPeer, PeerUser, ServerKey};
 use super::stdio::ProcessPeer;
 use crate::adapter::not_executable;
 use crate::pool::PoolKey;
@@ -31,7 +33,18 @@ static INSPECTION: LazyLock<Option<ToolName>> = LazyLock::new(|| ToolName::parse
 
 #[async_trait]
 impl MountLink for McpMounts {
-    async fn inspect(&self, mount: &MountTarget, access: Option<Access<'_>>) -> Result<ServerOffer, SourceFailure> {
+    fn sweep(&self) {
+        self.servers.sweep();
+    }
+
+    async fn inspect(
+        &self,
+        mount: &MountTarget,
+        access: Option<Access<'_>>,
+        guard: &dyn MessageGuard,
+    ) -> Result<ServerOffer, SourceFailure> {
+        let (tenant, service, sessions) = (&mount.tenant, &mount.service, &*self.sessions);
+        let user = PeerUser { tenant, service, principal: None, guard, sessions };
         let mut redactor = Redactor::none();
         let (material, renewal): (Material, &dyn Renewal) = match access {
             Some(access) => {
@@ -43,10 +56,10 @@ impl MountLink for McpMounts {
         let inspected = match &mount.transport {
             MountTransport::Http { url, credential } => {
                 let credential = credential.as_deref();
-                self.inspect_server(mount, url, credential, (&material, renewal), &mut redactor).await
+                self.inspect_server((mount, &user), url, credential, (&material, renewal), &mut redactor).await
             }
-            MountTransport::Stdio { name, credential } => {
-                self.inspect_process(mount, name, credential.as_deref(), &material).await
+            MountTransport::Stdio { credential, .. } => {
+                self.inspect_process(&user, credential.as_deref(), &material).await
             }
         };
         match inspected {
@@ -68,7 +81,7 @@ impl MountLink for McpMounts {
 impl McpMounts {
     async fn inspect_server(
         &self,
-        mount: &MountTarget,
+        (mount, user): (&MountTarget, &PeerUser<'_>),
         url: &BaseUrl,
         credential: Option<&MountCredential>,
         (material, renewal): (&Material, &dyn Renewal),
@@ -99,28 +112,30 @@ impl McpMounts {
             renewal,
             traced: None,
             reporter: None,
+            questions: None,
         };
-        let server = self.servers.of(&ServerKey { tenant: mount.tenant.clone(), url: url.as_url().to_string(), pool });
+        let server = self.servers.of(ServerKey { tenant: &mount.tenant, url: url.as_url(), pool });
         let ids = || self.next_id();
-        let mut peer = HttpPeer { endpoint: &endpoint, server: &server, agent: None, redactor, ids: &ids };
+        // What announces a change whenever it is inspected must not be inspected forever.
+        let announced = &|| {};
+        let mut peer = HttpPeer { endpoint: &endpoint, server: &server, user, redactor, ids: &ids, announced };
         let session = peer.session().await?;
-        offer(&session.greeting, &mut peer).await
+        offer(&session.greeting, &mut GuardedPeer { peer: &mut peer, guard: user.guard }).await
     }
 
     async fn inspect_process(
         &self,
-        mount: &MountTarget,
-        name: &str,
+        user: &PeerUser<'_>,
         credential: Option<&Credential>,
         material: &Material,
     ) -> Result<ServerOffer, SourceFailure> {
         let deadline = deadline_after(toolgate_model::connection::DEFAULT_TIMEOUT);
         let ids = || self.next_id();
-        let started = self.processes.of((&mount.tenant, name, None), (credential, material), deadline, &ids);
-        let process = started.await?;
+        let nothing = InputCapabilities::default();
+        let process = self.processes.of(user, (credential, material), nothing, deadline, &ids).await?;
         let mut peer =
-            ProcessPeer { process: &process, agent: None, deadline, traced: None, reporter: None, ids: &ids };
-        offer(&process.greeting, &mut peer).await
+            ProcessPeer { process: &process, agent: None, deadline, traced: None, listener: None, ids: &ids };
+        offer(&process.greeting, &mut GuardedPeer { peer: &mut peer, guard: user.guard }).await
     }
 }
 

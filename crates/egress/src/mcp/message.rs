@@ -2,13 +2,16 @@
 //! What a server sends is untrusted: everything that is not exactly a response to the request is an error.
 
 use std::borrow::Cow;
+use std::io::Write;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolgate_gate::call::UpstreamProgress;
 use toolgate_gate::ports::mount::McpEra;
 use toolgate_gate::ports::telemetry::TracedCall;
+use toolgate_model::client_input::InputCapabilities;
+use toolgate_model::mirrored::Mirrored;
 use toolgate_model::service::{McpMapping, McpMethod};
 use toolgate_model::strict_json::{self, StrictJsonError};
 
@@ -25,10 +28,17 @@ const START: &str = "{\"jsonrpc\":\"2.0\",";
 const PROGRESS_LIMIT: usize = 1_000;
 /// Who the gate says that it is.
 const CLIENT_INFO: &str = concat!("{\"name\":\"toolgate\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}");
+/// The same for all requests of the modern era: its version and who the gate is; the capabilities follow.
+const MODERN_META: &str = concat!(
+    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",",
+    "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"toolgate\",\"version\":\"",
+    env!("CARGO_PKG_VERSION"),
+    "\"},\"io.modelcontextprotocol/clientCapabilities\":"
+);
 
 /// A request without its id and `_meta`.
 pub(crate) struct Request<'a> {
-    pub(crate) method: &'a str,
+    pub(crate) method: &'static str,
     /// The whole message.
     ///
     /// INVARIANT: begins with [`START`], the method and an open `params` object, up to `params_at`.
@@ -36,10 +46,12 @@ pub(crate) struct Request<'a> {
     params_at: usize,
     /// What the request is about: the name of a tool or prompt, or the URI of a resource.
     pub(crate) name: Option<Cow<'a, str>>,
-    /// The schema of a tool and the arguments of the call, of which some may be repeated in headers.
-    pub(crate) marked: Option<(&'a Value, &'a Value)>,
+    /// The parameters of a tool that are repeated in headers, and the arguments of the call.
+    pub(crate) mirrored: Option<(&'a [Mirrored], &'a Map<String, Value>)>,
     /// Whether the server is asked to say how far it is.
     pub(crate) observed: bool,
+    /// What the server may ask the client of the call for; `None` for requests that are not interrupted.
+    pub(crate) input: Option<InputCapabilities>,
 }
 
 impl<'a> Request<'a> {
@@ -53,11 +65,12 @@ impl<'a> Request<'a> {
             _ => None,
         };
         let params_at = mapping.method.opening().len();
-        Self { method: mapping.method.as_str(), message, params_at, name, marked: None, observed: false }
+        let method = mapping.method.as_str();
+        Self { method, message, params_at, name, mirrored: None, observed: false, input: None }
     }
 
     /// One of the protocol itself, with these members of `params`, as JSON without braces.
-    pub(crate) fn of_protocol(method: &'a str, members: &str) -> Self {
+    pub(crate) fn of_protocol(method: &'static str, members: &str) -> Self {
         let opening = format!("{START}\"method\":\"{method}\",\"params\":{{");
         let params_at = opening.len();
         Self {
@@ -65,17 +78,18 @@ impl<'a> Request<'a> {
             message: Cow::Owned(format!("{opening}{members}}}}}").into_bytes()),
             params_at,
             name: None,
-            marked: None,
+            mirrored: None,
             observed: false,
+            input: None,
         }
     }
 
     /// The request of the legacy handshake.
-    pub(crate) fn initialize() -> Self {
-        let [newest, ..] = LEGACY;
+    pub(crate) fn initialize(capabilities: InputCapabilities) -> Self {
+        let ([newest, ..], capabilities) = (LEGACY, capabilities.to_json());
         Self::of_protocol(
             "initialize",
-            &format!("\"protocolVersion\":\"{newest}\",\"capabilities\":{{}},\"clientInfo\":{CLIENT_INFO}"),
+            &format!("\"protocolVersion\":\"{newest}\",\"capabilities\":{capabilities},\"clientInfo\":{CLIENT_INFO}"),
         )
     }
 
@@ -85,18 +99,23 @@ impl<'a> Request<'a> {
         Self::of_protocol("tools/list", &members)
     }
 
+    /// The message without what belongs to the connection.
+    pub(crate) fn as_json(&self) -> Value {
+        serde_json::from_slice(&self.message).unwrap_or_default()
+    }
+
     /// The message as it is sent.
     pub(crate) fn write(&self, id: u64, era: McpEra, traced: Option<&TracedCall>) -> Vec<u8> {
         let (head, rest) = self.message.split_at_checked(self.params_at).unwrap_or((&self.message, b""));
         let head = head.get(START.len()..).unwrap_or_default();
         let mut message = Vec::with_capacity(self.message.len() + 400);
         message.extend_from_slice(START.as_bytes());
-        message.extend_from_slice(format!("\"id\":{id},").as_bytes());
+        // Writing to a vector does not fail.
+        let _ = write!(message, "\"id\":{id},");
         message.extend_from_slice(head);
-        let meta = meta(era, traced, self.observed.then_some(id));
-        if !meta.is_empty() {
-            message.extend_from_slice(b"\"_meta\":{");
-            message.extend_from_slice(meta.as_bytes());
+        let before = message.len();
+        write_meta(&mut message, era, traced, self.observed.then_some(id), self.input.unwrap_or_default());
+        if message.len() > before {
             message.extend_from_slice(if rest.starts_with(b"}") { b"}" } else { b"}," });
         }
         message.extend_from_slice(rest);
@@ -104,28 +123,39 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The members of `_meta` that a request has.
-fn meta(era: McpEra, traced: Option<&TracedCall>, progress_token: Option<u64>) -> String {
-    let mut meta = String::new();
+/// The members of `_meta` that a request has, as its first member without the closing brace; nothing where it has none.
+fn write_meta(
+    message: &mut Vec<u8>,
+    era: McpEra,
+    traced: Option<&TracedCall>,
+    progress_token: Option<u64>,
+    capabilities: InputCapabilities,
+) {
+    let mut separator = "\"_meta\":{";
+    let mut next = |message: &mut Vec<u8>| {
+        message.extend_from_slice(std::mem::replace(&mut separator, ",").as_bytes());
+    };
+    // Writing to a vector does not fail.
     if era == McpEra::Modern {
-        meta.push_str("\"io.modelcontextprotocol/protocolVersion\":\"");
-        meta.push_str(MODERN);
-        meta.push_str("\",\"io.modelcontextprotocol/clientInfo\":");
-        meta.push_str(CLIENT_INFO);
-        meta.push_str(",\"io.modelcontextprotocol/clientCapabilities\":{}");
-    }
-    if let Some(token) = progress_token {
-        let comma = if meta.is_empty() { "" } else { "," };
-        meta.push_str(&format!("{comma}\"progressToken\":{token}"));
-    }
-    if let Some(traced) = traced {
-        let comma = if meta.is_empty() { "" } else { "," };
-        meta.push_str(&format!("{comma}\"traceparent\":\"{}\"", traced.context));
-        if let Some(state) = &traced.state {
-            meta.push_str(&format!(",\"tracestate\":{}", Value::from(&**state)));
+        next(message);
+        message.extend_from_slice(MODERN_META.as_bytes());
+        match capabilities == InputCapabilities::default() {
+            true => message.extend_from_slice(b"{}"),
+            false => message.extend_from_slice(capabilities.to_json().to_string().as_bytes()),
         }
     }
-    meta
+    if let Some(token) = progress_token {
+        next(message);
+        let _ = write!(message, "\"progressToken\":{token}");
+    }
+    if let Some(traced) = traced {
+        next(message);
+        let _ = write!(message, "\"traceparent\":\"{}\"", traced.context);
+        if let Some(state) = &traced.state {
+            next(message);
+            let _ = write!(message, "\"tracestate\":{}", Value::from(&**state));
+        }
+    }
 }
 
 /// A notification with these members of `params`, as JSON without braces.
@@ -142,15 +172,22 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     notification("notifications/cancelled", &format!("\"requestId\":{id},\"reason\":\"nobody waits any more\""))
 }
 
-/// The response to a request of a server: the gate offers servers nothing but to show that it is alive.
+/// The response to a request of a server that is passed on to nobody: the gate itself only shows that it is alive.
 pub(crate) fn refusal(id: &Value, method: &str) -> Vec<u8> {
     match method {
-        "ping" => format!("{START}\"id\":{id},\"result\":{{}}}}"),
-        _ => format!(
-            "{START}\"id\":{id},\"error\":{{\"code\":-32601,\"message\":\"this client takes no requests of servers\"}}}}"
-        ),
+        "ping" => result(id, &Map::new()),
+        _ => error(id, -32601, "this client takes no such requests of servers"),
     }
-    .into_bytes()
+}
+
+/// The response to a request of a server.
+pub(crate) fn result(id: &Value, result: &Map<String, Value>) -> Vec<u8> {
+    format!("{START}\"id\":{id},\"result\":{}}}", json!(result)).into_bytes()
+}
+
+/// The response to a request of a server that has no result.
+pub(crate) fn error(id: &Value, code: i64, message: &str) -> Vec<u8> {
+    format!("{START}\"id\":{id},\"error\":{}}}", json!({"code": code, "message": message})).into_bytes()
 }
 
 /// What a message is, as far as it is needed to route it.
@@ -205,6 +242,8 @@ impl Envelope {
     }
 }
 
+/// The method by which a server logs to the client.
+pub(crate) const LOG: &str = "notifications/message";
 /// The method by which a server says how far it is.
 pub(crate) const PROGRESS: &str = "notifications/progress";
 

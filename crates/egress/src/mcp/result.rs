@@ -4,10 +4,12 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::ports::source::{FailureKind, ServiceResponse, SourceFailure};
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::hidden_text::revealed;
 use toolgate_model::redaction::Redactor;
 use toolgate_model::service::HiddenCharacters;
 
+use super::input;
 use super::message::{self, RpcError};
 
 #[cfg(test)]
@@ -29,11 +31,16 @@ pub(crate) fn conclude(
     raw: &Raw,
     redactor: &Redactor,
     rule: HiddenCharacters,
+    declared: Option<InputCapabilities>,
 ) -> Result<ServiceResponse, SourceFailure> {
     let status = raw.http_status;
     match message::response(&raw.message, raw.id) {
         Err(reason) => Err(malformed(status, &format!("the server's response {reason}"))),
-        Ok(Err(error)) => Err(refused(status, error, redactor, rule)),
+        Ok(Err(error)) => match input::lacking(&error, declared) {
+            Some(needs) => Err(input::unavailable(status, needs)),
+            None => Err(refused(status, error, redactor, rule)),
+        },
+        Ok(Ok(result)) if input::is_asked_for(&result) => Err(input::asked(status, result, redactor, rule, declared)),
         Ok(Ok(result)) => {
             let result = clean(result, redactor, rule).map_err(|reason| malformed(status, reason))?;
             if result.get("isError") == Some(&Value::Bool(true)) {
@@ -76,9 +83,6 @@ fn clean(
 ) -> Result<Map<String, Value>, &'static str> {
     match result.get("resultType").map(Value::as_str) {
         None | Some(Some("complete")) => {}
-        Some(Some("input_required")) => {
-            return Err("the server asks for input of a person, which is not passed on; call a tool that needs none");
-        }
         Some(_) => return Err("the server's result is of a type that nobody asked for"),
     }
     OF_CONNECTION.iter().for_each(|member| drop(result.remove(*member)));
@@ -123,7 +127,7 @@ fn repeating(result: &Map<String, Value>) -> Vec<usize> {
 }
 
 /// Applies the rule to all texts, and to the names of members; answers whether anything changed.
-fn reveal(value: &mut Value, rule: HiddenCharacters) -> Result<bool, &'static str> {
+pub(super) fn reveal(value: &mut Value, rule: HiddenCharacters) -> Result<bool, &'static str> {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(false),
         Value::String(text) => Ok(revealed(text, rule).map(|shown| *text = shown).is_some()),

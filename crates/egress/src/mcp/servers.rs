@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::{Instant, timeout_at};
-use toolgate_gate::ports::mount::McpEra;
+use toolgate_gate::ports::mount::{McpEra, MessageGuard, MountSession, MountSessions};
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
+use toolgate_model::client_input::InputCapabilities;
+use toolgate_model::credential::ServiceName;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::redaction::Redactor;
+use url::Url;
 
+use super::guarded::{after_greeting, before_greeting};
 use super::http::{Announced, Endpoint, Responded, Session};
 use super::listing::{Listing, Peer};
 use super::message::Request;
@@ -21,7 +25,7 @@ use crate::time::now;
 
 /// How many servers are remembered, each with a credential.
 const SERVER_LIMIT: usize = 4_096;
-/// How many sessions one server has with the gate; each principal has one at most.
+/// How many sessions one server has with the gate; each principal has one for each set of capabilities.
 const SESSION_LIMIT: usize = 1_024;
 /// How long a session may be idle.
 const SESSION_IDLE: Duration = Duration::from_secs(600);
@@ -29,17 +33,23 @@ const SESSION_IDLE: Duration = Duration::from_secs(600);
 const ERA_AGE: Duration = Duration::from_secs(3_600);
 
 /// A server, and with whose credential it is spoken to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct ServerKey {
-    pub(crate) tenant: TenantId,
-    pub(crate) url: String,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ServerKey<'a> {
+    pub(crate) tenant: &'a TenantId,
+    pub(crate) url: &'a Url,
     pub(crate) pool: PoolKey,
 }
 
-/// The servers that are known.
+/// The servers that are known: found by the credential first, which hardly ever has more than one.
 #[derive(Default)]
 pub(crate) struct Servers {
-    known: Mutex<HashMap<ServerKey, Arc<Server>>>,
+    known: Mutex<HashMap<PoolKey, Vec<Known>>>,
+}
+
+struct Known {
+    tenant: TenantId,
+    url: Url,
+    server: Arc<Server>,
 }
 
 /// What is known of a server.
@@ -56,24 +66,74 @@ struct State {
     used: Option<Instant>,
     modern: Option<(Arc<Session>, Instant)>,
     is_legacy: Option<Instant>,
-    /// The session of each principal, and of the gate itself, with the time of its last use: what a server keeps for one
-    /// of them is not shown to another.
-    sessions: HashMap<Option<PrincipalId>, (Arc<Session>, Instant)>,
+    /// The sessions, with the time of their last use.
+    sessions: HashMap<SessionKey, (Arc<Session>, Instant)>,
+}
+
+/// With whom a session is: a principal, or the gate itself. What a server keeps for one of them is not shown to another,
+/// and it asks each client only for what that client has declared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct SessionKey {
+    agent: Option<PrincipalId>,
+    capabilities: InputCapabilities,
 }
 
 impl Servers {
-    pub(crate) fn of(&self, key: &ServerKey) -> Arc<Server> {
+    pub(crate) fn of(&self, ServerKey { tenant, url, pool }: ServerKey<'_>) -> Arc<Server> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = known.get(key) {
-            return Arc::clone(server);
+        let is_it = |known: &&Known| known.tenant == *tenant && known.url == *url;
+        if let Some(found) = known.get(&pool).and_then(|of_pool| of_pool.iter().find(is_it)) {
+            return Arc::clone(&found.server);
         }
-        if known.len() >= SERVER_LIMIT {
-            let oldest = known.iter().min_by_key(|(_, server)| server.state().used).map(|(key, _)| key.clone());
-            oldest.map(|key| known.remove(&key));
+        if known.values().map(Vec::len).sum::<usize>() >= SERVER_LIMIT {
+            forget_oldest(&mut known);
         }
         let server = Arc::<Server>::default();
-        known.insert(key.clone(), Arc::clone(&server));
+        let found = Known { tenant: tenant.clone(), url: url.clone(), server: Arc::clone(&server) };
+        known.entry(pool).or_default().push(found);
         server
+    }
+
+    /// Ends the sessions that nobody has used for long.
+    pub(crate) fn sweep(&self) {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers: Vec<Arc<Server>> = known.values().flatten().map(|known| Arc::clone(&known.server)).collect();
+        drop(known);
+        let now = now();
+        for server in servers {
+            server.state().sessions.retain(|_, (_, used)| now - *used < SESSION_IDLE);
+        }
+    }
+}
+
+/// On whose behalf a server is spoken to.
+pub(crate) struct PeerUser<'a> {
+    pub(crate) tenant: &'a TenantId,
+    pub(crate) service: &'a ServiceName,
+    /// `None` for the gate itself.
+    pub(crate) principal: Option<&'a PrincipalId>,
+    pub(crate) guard: &'a dyn MessageGuard,
+    pub(crate) sessions: &'a dyn MountSessions,
+}
+
+impl PeerUser<'_> {
+    /// Records that the server keeps state for the principal from now on.
+    pub(crate) async fn begin(&self) -> Result<Option<MountSession>, SourceFailure> {
+        let Some(principal) = self.principal else { return Ok(None) };
+        let begun = self.sessions.begin(self.tenant, self.service, principal).await;
+        begun.map(Some).map_err(|refusal| SourceFailure::not_sent(FailureKind::Overloaded, refusal.reason()))
+    }
+}
+
+fn forget_oldest(known: &mut HashMap<PoolKey, Vec<Known>>) {
+    let all = known.iter().flat_map(|(pool, of_pool)| of_pool.iter().map(move |known| (*pool, &known.server)));
+    let oldest = all.min_by_key(|(_, server)| server.state().used);
+    let Some((pool, oldest)) = oldest.map(|(pool, server)| (pool, Arc::clone(server))) else { return };
+    if let Some(of_pool) = known.get_mut(&pool) {
+        of_pool.retain(|known| !Arc::ptr_eq(&known.server, &oldest));
+        if of_pool.is_empty() {
+            known.remove(&pool);
+        }
     }
 }
 
@@ -81,12 +141,13 @@ impl Server {
     /// The session that this principal has with the server, begun now if there is none.
     async fn session(
         &self,
-        agent: Option<&PrincipalId>,
+        user: &PeerUser<'_>,
+        key: &SessionKey,
         endpoint: &Endpoint<'_>,
         redactor: &mut Redactor,
         ids: &(dyn Fn() -> u64 + Sync),
     ) -> Result<Arc<Session>, SourceFailure> {
-        if let Some(session) = self.current(agent) {
+        if let Some(session) = self.current(key) {
             return Ok(session);
         }
         let waiting = timeout_at(endpoint.deadline, self.greeting.lock()).await;
@@ -94,12 +155,21 @@ impl Server {
             timed_out: true,
             ..SourceFailure::not_sent(FailureKind::Proxy, "the time for this call was over during the handshake")
         })?;
-        if let Some(session) = self.current(agent) {
+        if let Some(session) = self.current(key) {
             return Ok(session);
         }
         let known = self.state().is_legacy.filter(|since| now() - *since < ERA_AGE).map(|_| McpEra::Legacy);
+        before_greeting(user.guard, known).await?;
         match endpoint.greet(known, redactor, &|| ids()).await {
-            Ok(session) => Ok(self.keep(agent, session)),
+            Ok(session) => {
+                after_greeting(user.guard, &session.greeting).await?;
+                if session.has_id
+                    && let Some(kept) = user.begin().await?
+                {
+                    *session.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+                }
+                Ok(self.keep(key, session))
+            }
             Err(failure) => {
                 self.state().is_legacy = None;
                 // The call itself was not sent.
@@ -108,20 +178,20 @@ impl Server {
         }
     }
 
-    fn current(&self, agent: Option<&PrincipalId>) -> Option<Arc<Session>> {
+    fn current(&self, key: &SessionKey) -> Option<Arc<Session>> {
         let now = now();
         let mut state = self.state();
         state.used = Some(now);
         if let Some((session, since)) = &state.modern {
             return (now - *since < ERA_AGE).then(|| Arc::clone(session));
         }
-        let (session, used) = state.sessions.get_mut(&agent.cloned())?;
+        let (session, used) = state.sessions.get_mut(key)?;
         let is_idle = now - *used >= SESSION_IDLE;
         *used = now;
         (!is_idle).then(|| Arc::clone(session))
     }
 
-    fn keep(&self, agent: Option<&PrincipalId>, session: Session) -> Arc<Session> {
+    fn keep(&self, key: &SessionKey, session: Session) -> Arc<Session> {
         let (session, now) = (Arc::new(session), now());
         let mut state = self.state();
         match session.greeting.era {
@@ -135,22 +205,20 @@ impl Server {
                 state.is_legacy.get_or_insert(now);
                 state.sessions.retain(|_, (_, used)| now - *used < SESSION_IDLE);
                 if state.sessions.len() >= SESSION_LIMIT {
-                    let oldest =
-                        state.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(agent, _)| agent.clone());
-                    oldest.map(|agent| state.sessions.remove(&agent));
+                    let oldest = state.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
+                    oldest.map(|key| state.sessions.remove(&key));
                 }
-                state.sessions.insert(agent.cloned(), (Arc::clone(&session), now));
+                state.sessions.insert(key.clone(), (Arc::clone(&session), now));
             }
         }
         session
     }
 
     /// Ends what is known of a session, unless there is a newer one.
-    fn forget(&self, agent: Option<&PrincipalId>, session: &Arc<Session>) {
+    fn forget(&self, key: &SessionKey, session: &Arc<Session>) {
         let mut state = self.state();
-        let agent = agent.cloned();
-        if state.sessions.get(&agent).is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
-            state.sessions.remove(&agent);
+        if state.sessions.get(key).is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
+            state.sessions.remove(key);
         }
         if state.modern.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
             state.modern = None;
@@ -166,15 +234,21 @@ impl Server {
 pub(crate) struct HttpPeer<'a> {
     pub(crate) endpoint: &'a Endpoint<'a>,
     pub(crate) server: &'a Server,
-    pub(crate) agent: Option<&'a PrincipalId>,
+    pub(crate) user: &'a PeerUser<'a>,
     pub(crate) redactor: &'a mut Redactor,
     pub(crate) ids: &'a (dyn Fn() -> u64 + Sync),
+    /// Told that the server says that its list has changed.
+    pub(crate) announced: &'a (dyn Fn() + Sync),
 }
 
 impl HttpPeer<'_> {
     /// The session, begun now if there is none.
     pub(crate) async fn session(&mut self) -> Result<Arc<Session>, SourceFailure> {
-        self.server.session(self.agent, self.endpoint, self.redactor, self.ids).await
+        self.server.session(self.user, &self.key(), self.endpoint, self.redactor, self.ids).await
+    }
+
+    fn key(&self) -> SessionKey {
+        SessionKey { agent: self.user.principal.cloned(), capabilities: self.endpoint.capabilities() }
     }
 }
 
@@ -189,19 +263,23 @@ impl Peer for HttpPeer<'_> {
             let responded = self.endpoint.request(request, id, &session, self.redactor, &mut announced).await;
             if announced.list_changed {
                 self.server.listing.expire();
+                (self.announced)();
             }
             match responded {
                 Ok(Responded::Message(raw)) => {
                     // A server that refuses the form of the request may have been replaced by another one.
                     if matches!(raw.http_status, 400 | 404 | 405) {
-                        self.server.forget(self.agent, &session);
+                        self.server.forget(&self.key(), &session);
                     }
                     return Ok(raw);
                 }
-                Ok(Responded::NoSession) => self.server.forget(self.agent, &session),
+                Ok(Responded::NoSession) => {
+                    session.lost();
+                    self.server.forget(&self.key(), &session);
+                }
                 Err(failure) => {
                     if matches!(failure.http_status, Some(400 | 404 | 405)) {
-                        self.server.forget(self.agent, &session);
+                        self.server.forget(&self.key(), &session);
                     }
                     return Err(failure);
                 }

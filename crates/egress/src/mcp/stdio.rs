@@ -13,21 +13,22 @@ use tokio::time::{Instant, timeout_at};
 use toolgate_gate::ports::mount::{McpEra, MountWatch};
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
 use toolgate_gate::ports::telemetry::TracedCall;
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::id::CredentialId;
 use toolgate_model::principal::{PrincipalId, TenantId};
-use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
 
 use super::greeting::{Greeting, may_be_legacy};
+use super::guarded::{after_greeting, before_greeting};
 use super::listing::Peer;
 use super::message::{self, Request};
-use super::reporter::Reporter;
 use super::result::{Raw, malformed};
+use super::servers::PeerUser;
 use crate::adapter::not_executable;
 use crate::time::now;
 
-pub(crate) use self::process::Process;
+pub(crate) use self::process::{CallListener, Process};
 use self::process::{Origin, Running};
 
 mod group;
@@ -80,6 +81,8 @@ struct ProcessKey {
     /// The credential that it was started with, and the version of its material.
     credential: Option<(CredentialId, u32)>,
     agent: Option<PrincipalId>,
+    /// What it may ask its client for. One that is shared asks for nothing.
+    input: InputCapabilities,
 }
 
 /// The processes of all mounts.
@@ -115,11 +118,14 @@ impl Processes {
     /// The running process for calls of this principal with this credential, started now if there is none.
     pub(crate) async fn of(
         &self,
-        (tenant, name, agent): (&TenantId, &str, Option<&PrincipalId>),
+        user: &PeerUser<'_>,
         (credential, material): (Option<&Credential>, &Material),
+        input: InputCapabilities,
         deadline: Instant,
         ids: &(dyn Fn() -> u64 + Sync),
     ) -> Result<Arc<Process>, SourceFailure> {
+        let PeerUser { tenant, principal: agent, .. } = *user;
+        let name = user.service.as_str();
         let mount = self.mounts.get(name).filter(|mount| mount.tenants.contains(tenant)).ok_or_else(|| {
             not_executable("its service has no `base_url`, and `mounts.file` of the configuration has no such mount")
         })?;
@@ -128,6 +134,7 @@ impl Processes {
             name: name.to_owned(),
             credential: mount.credential.as_ref().and(credential).map(|credential| (credential.id, credential.version)),
             agent: agent.filter(|_| mount.stateful).cloned(),
+            input: if mount.stateful { input } else { InputCapabilities::default() },
         };
         let slot = self.slot(&key, mount)?;
         if let Some(process) = slot.current() {
@@ -146,10 +153,18 @@ impl Processes {
             let reason = format!("its server keeps ending by itself; it is started again in {seconds} s");
             return Err(SourceFailure::not_sent(FailureKind::Proxy, reason));
         }
+        let known = self.eras().get(name).copied();
+        before_greeting(user.guard, known).await?;
         crashes.started = Some(now());
         let started = self.start(mount, &key, material, deadline.min(now() + START_TIMEOUT), ids).await;
         match started {
             Ok(process) => {
+                after_greeting(user.guard, &process.greeting).await?;
+                if key.agent.is_some()
+                    && let Some(kept) = user.begin().await?
+                {
+                    process.keep(kept);
+                }
                 let process = Arc::new(process);
                 *slot.lock() = Some(Arc::clone(&process));
                 Ok(process)
@@ -197,16 +212,17 @@ impl Processes {
                 tenant: key.tenant.clone(),
                 service: ServiceName::parse(&mount.name).ok(),
                 watch: Arc::clone(&self.watch),
+                is_exclusive: key.agent.is_some(),
             };
             Running::start(mount, secret, origin)
         };
         let known = self.eras().get(&mount.name).copied();
         let running = start()?;
-        let greeting = match greet(&running, known, deadline, ids).await {
+        let greeting = match greet(&running, (known, key.input), deadline, ids).await {
             // A server that ends at what it does not know is asked again, in the words that it may know.
             Err(_) if known != Some(McpEra::Legacy) && running.has_ended() => {
                 let again = start()?;
-                let greeting = greet(&again, Some(McpEra::Legacy), deadline, ids).await?;
+                let greeting = greet(&again, (Some(McpEra::Legacy), key.input), deadline, ids).await?;
                 self.eras().insert(mount.name.clone(), greeting.era);
                 return Ok(again.greeted(greeting));
             }
@@ -287,7 +303,7 @@ impl Crashes {
 /// The handshake. A server that does not respond to what it does not know is taken for one of the legacy era.
 async fn greet(
     running: &Running,
-    known: Option<McpEra>,
+    (known, input): (Option<McpEra>, InputCapabilities),
     deadline: Instant,
     ids: &(dyn Fn() -> u64 + Sync),
 ) -> Result<Greeting, SourceFailure> {
@@ -309,7 +325,7 @@ async fn greet(
         }
     }
     let id = ids();
-    let raw = running.ask(id, Request::initialize().write(id, McpEra::Legacy, None), None, deadline).await?;
+    let raw = running.ask(id, Request::initialize(input).write(id, McpEra::Legacy, None), None, deadline).await?;
     let greeting = match message::response(&raw, id) {
         Ok(Ok(result)) => Greeting::legacy(&result).map_err(|reason| malformed(OK, reason))?,
         Ok(Err(error)) => {
@@ -338,8 +354,7 @@ pub(crate) struct ProcessPeer<'a> {
     pub(crate) agent: Option<&'a PrincipalId>,
     pub(crate) deadline: Instant,
     pub(crate) traced: Option<&'a TracedCall>,
-    /// Passes on progress, without the secrets that the redactor knows.
-    pub(crate) reporter: Option<(&'a Reporter<'a>, &'a Redactor)>,
+    pub(crate) listener: Option<CallListener<'a>>,
     pub(crate) ids: &'a (dyn Fn() -> u64 + Sync),
 }
 
@@ -348,7 +363,7 @@ impl Peer for ProcessPeer<'_> {
     async fn ask(&mut self, request: &Request<'_>) -> Result<Raw, SourceFailure> {
         let id = (self.ids)();
         let message = request.write(id, self.process.greeting.era, self.traced);
-        let message = self.process.ask_reporting(id, message, self.agent, self.deadline, self.reporter).await?;
+        let message = self.process.ask_listening(id, message, self.agent, self.deadline, self.listener).await?;
         Ok(Raw { message, id, http_status: OK })
     }
 }

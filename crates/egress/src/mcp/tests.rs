@@ -7,11 +7,13 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate_gate::ports::clock::SystemClock;
 use toolgate_gate::ports::mount::{
-    McpEra, MountCredential, MountLink, MountTarget, MountTransport, ServerInfo, ServerOffer,
+    McpEra, MountCredential, MountLink, MountSession, MountTarget, MountTransport, NoMessageGuard, ServerInfo,
+    ServerOffer,
 };
 use toolgate_gate::ports::source::{Exchange, Renewal};
 use toolgate_model::connection::{BaseUrl, Connection};
 use toolgate_model::credential::{AuthType, Credential};
+use toolgate_model::guard::Direction;
 use toolgate_model::id::{CredentialId, InvocationId, VaultId};
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::secret::{Material, Secret};
@@ -40,6 +42,51 @@ impl MountWatch for Told {
     }
 }
 
+/// Remembers which sessions were begun, and how they ended.
+#[derive(Default)]
+pub(super) struct Sessions(Arc<Mutex<Vec<String>>>);
+
+impl Sessions {
+    pub(super) fn recorded(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl MountSessions for Sessions {
+    async fn begin(
+        &self,
+        _: &TenantId,
+        service: &ServiceName,
+        principal: &PrincipalId,
+    ) -> Result<MountSession, Refusal> {
+        let name = format!("{service} for {principal}");
+        self.0.lock().unwrap().push(format!("begun: {name}"));
+        let recorded = Arc::clone(&self.0);
+        Ok(MountSession::new(move |completed| {
+            let how = if completed { "completed" } else { "failed" };
+            recorded.lock().unwrap().push(format!("{how}: {name}"));
+        }))
+    }
+}
+
+/// Denies what has a text, in one direction.
+#[derive(Default)]
+pub(super) struct Strict {
+    pub(super) denied: Option<(Direction, &'static str)>,
+    pub(super) seen: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl MessageGuard for Strict {
+    async fn check(&self, direction: Direction, message: &Value) -> Result<(), String> {
+        let text = message.to_string();
+        let is_denied = self.denied.is_some_and(|(at, part)| at == direction && text.contains(part));
+        self.seen.lock().unwrap().push(text);
+        if is_denied { Err("not this one".to_owned()) } else { Ok(()) }
+    }
+}
+
 struct Loopback;
 
 #[async_trait]
@@ -49,12 +96,20 @@ impl Resolve for Loopback {
     }
 }
 
+/// With what is recorded of the state that servers keep.
+pub(super) fn mounts_recording(processes: Vec<StdioMount>) -> (McpMounts, Arc<Sessions>) {
+    let sessions = Arc::<Sessions>::default();
+    let (mut mounts, _) = mounts(processes);
+    mounts.sessions = sessions.clone();
+    (mounts, sessions)
+}
+
 pub(super) fn mounts(processes: Vec<StdioMount>) -> (McpMounts, Arc<Told>) {
     let policy = AddressPolicy::new(vec!["127.0.0.1/32".parse().unwrap()]);
     let client = GuardedClient::new(policy, Arc::new(Loopback));
     let connectors = Connectors::new(client, Arc::new(SystemClock), 100);
     let told = Arc::new(Told::default());
-    (McpMounts::beside(&connectors, processes, told.clone()), told)
+    (McpMounts::beside(&connectors, processes, told.clone(), Arc::<Sessions>::default()), told)
 }
 
 pub(super) fn material() -> Material {

@@ -15,7 +15,7 @@ use toolgate_model::time::Timestamp;
 use crate::authority::Administration;
 use crate::identify::Caller;
 use crate::ports::ledger::{
-    CreateCredential, Freshness, NewExpiry, Page, PageRequest, RevokeCredential, Revoked, RotateCredential,
+    CreateCredential, Freshness, Mandate, NewExpiry, Page, PageRequest, RevokeCredential, Revoked, RotateCredential,
 };
 use crate::ports::sealer::SealBinding;
 use crate::refusal::{Code, Refusal};
@@ -61,18 +61,22 @@ pub enum MaterialState {
 }
 
 impl Administration {
-    pub async fn create_credential(&self, caller: &Caller, mut new: NewCredential) -> Result<Credential, Refusal> {
-        let (vault, _) = self.managed_vault(caller, new.vault).await?;
+    pub async fn create_credential(&self, caller: &Caller, new: NewCredential) -> Result<Credential, Refusal> {
+        self.managed_vault(caller, new.vault).await?;
+        self.store_credential(caller.mandate(self.clock.now()), new).await
+    }
+
+    /// Seals the material of a new credential and stores it, in a vault that whoever asks for it may use.
+    pub(super) async fn store_credential(&self, audit: Mandate, mut new: NewCredential) -> Result<Credential, Refusal> {
         lift_secrets(&mut new.metadata, &mut new.material)?;
         check_connection(&new.metadata)?;
         check_material(new.auth_type, &new.material)?;
         refuse_leaks(&new.material, &new.metadata, new.label.as_str())?;
         self.require_future(new.expires_at)?;
-        let audit = caller.mandate(self.clock.now());
         let credential = Credential {
             id: self.ids.make(audit.time(), CredentialId::new)?,
             tenant: audit.tenant().clone(),
-            vault: vault.id,
+            vault: new.vault,
             service: new.service,
             label: new.label,
             auth_type: new.auth_type,
@@ -130,9 +134,20 @@ impl Administration {
         &self,
         caller: &Caller,
         id: CredentialId,
+        new: NewMaterial,
+    ) -> Result<Credential, Refusal> {
+        let credential = self.managed_credential(caller, id).await?;
+        self.replace_material(caller.mandate(self.clock.now()), credential, new).await
+    }
+
+    /// Seals new material of a credential that whoever asks for it may manage.
+    pub(super) async fn replace_material(
+        &self,
+        audit: Mandate,
+        mut credential: Credential,
         mut new: NewMaterial,
     ) -> Result<Credential, Refusal> {
-        let mut credential = self.managed_credential(caller, id).await?;
+        let id = credential.id;
         if let Some(metadata) = &mut new.metadata {
             let stated = new.material.names().count();
             lift_secrets(metadata, &mut new.material)?;
@@ -150,7 +165,6 @@ impl Administration {
         let metadata = new.metadata.as_ref().unwrap_or(&credential.metadata);
         refuse_leaks(&new.material, metadata, credential.label.as_str())?;
         self.require_future(new.expires_at.flatten())?;
-        let audit = caller.mandate(self.clock.now());
         for _ in 0..ATTEMPTS {
             let binding = SealBinding::of_credential(audit.tenant(), id, credential.version + 1);
             let command = RotateCredential {
@@ -165,7 +179,8 @@ impl Administration {
             };
             match self.credentials.rotate_credential(command).await {
                 Err(refusal) if matches!(refusal.code(), Code::MasterKeyRetired | Code::VersionConflict) => {
-                    credential = self.managed_credential(caller, id).await?;
+                    let current = self.credentials.credential(audit.tenant(), id).await?;
+                    credential = current.ok_or(refusal)?;
                 }
                 other => return other,
             }

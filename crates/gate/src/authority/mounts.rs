@@ -17,6 +17,7 @@ use toolgate_model::secret::Material;
 use toolgate_model::service::HiddenCharacters;
 use toolgate_model::text::Line;
 
+pub use self::declared::{Declaration, DeclaredMount, DeclaredSecret};
 pub use self::review::{MountReview, ServerReview, ToolReview};
 
 use super::credentials::NewCredential;
@@ -34,6 +35,7 @@ use crate::ports::ledger::{
 use crate::ports::mount::{MountCredential, MountLink, MountTarget, MountTransport, ServerOffer};
 use crate::refusal::{Code, Refusal};
 
+mod declared;
 mod review;
 
 /// How much of the reason of a failed check is kept.
@@ -46,6 +48,16 @@ pub struct NewMount {
     pub trusted: bool,
     pub hidden_characters: HiddenCharacters,
     pub access: MountAccess,
+}
+
+/// What is stored of a new mount, besides what its server offers.
+struct NewRow<'a> {
+    name: &'a ServiceName,
+    address: &'a MountAddress,
+    trusted: bool,
+    hidden_characters: HiddenCharacters,
+    credential: Option<CredentialId>,
+    declared: bool,
 }
 
 /// What a server is reached with.
@@ -97,10 +109,7 @@ impl MountAdministration {
     /// Adds a mount: looks at what the server offers and stores it, quarantined.
     pub async fn add(&self, caller: &Caller, new: NewMount) -> Result<MountedServer, Refusal> {
         require_registrar(caller)?;
-        if new.name.as_str() == builtin::WORKSPACE {
-            let reason = format!("`{}` is the name of Toolgate's own tools; choose another", builtin::WORKSPACE);
-            return Err(Refusal::new(Code::InvalidField, reason).with("path", "name"));
-        }
+        refuse_own_name(&new.name)?;
         if self.mounts.mount(caller.tenant(), &new.name).await?.is_some() {
             let reason = format!("there is a mount `{}` already; choose another name", new.name);
             return Err(Refusal::new(Code::AlreadyExists, reason));
@@ -116,7 +125,15 @@ impl MountAdministration {
             MountAccess::Open(vault) => Some(self.open_credential(caller, vault, &new.name).await?),
             MountAccess::Credential(_) | MountAccess::None => None,
         };
-        let added = self.store(caller, &new, credential.as_ref(), &offer).await;
+        let mount = NewRow {
+            name: &new.name,
+            address: &new.address,
+            trusted: new.trusted,
+            hidden_characters: new.hidden_characters,
+            credential: credential.map(|credential| credential.id),
+            declared: false,
+        };
+        let added = self.store(caller.mandate(self.clock.now()), mount, &offer).await;
         if let (Err(_), Some(created)) = (&added, created) {
             // Nothing rests on it.
             self.administration.revoke_credential(caller, created.id, None).await?;
@@ -125,21 +142,16 @@ impl MountAdministration {
         self.mount(caller, &new.name).await
     }
 
-    async fn store(
-        &self,
-        caller: &Caller,
-        new: &NewMount,
-        credential: Option<&Credential>,
-        offer: &Offer,
-    ) -> Result<(), Refusal> {
-        let audit = caller.mandate(self.clock.now());
+    /// Stores a mount with what its server offers, quarantined.
+    async fn store(&self, audit: Mandate, new: NewRow<'_>, offer: &Offer) -> Result<(), Refusal> {
         let mount = Mount {
-            tenant: caller.tenant().clone(),
+            tenant: audit.tenant().clone(),
             name: new.name.clone(),
             address: new.address.clone(),
             trusted: new.trusted,
             hidden_characters: new.hidden_characters,
-            credential: credential.map(|credential| credential.id),
+            credential: new.credential,
+            declared: new.declared,
             era: offer.era,
             pinned: None,
             seen: offer.server.clone(),
@@ -240,6 +252,11 @@ impl MountAdministration {
             Err(refusal) if matches!(refusal.code(), Code::MountFailed | Code::MountNotFound) => Ok(()),
             outcome => outcome.map(drop),
         }
+    }
+
+    /// Ends connections to servers that nobody uses any more.
+    pub fn sweep_connections(&self) {
+        self.link.sweep();
     }
 
     /// The mounts that were not looked at for this long.
@@ -352,6 +369,14 @@ fn read_offer(offer: ServerOffer) -> Result<Offer, String> {
         &capabilities,
     );
     Offer::read(era, identity, tools.into_iter().map(|tool| (tool.name, tool.definition)))
+}
+
+fn refuse_own_name(name: &ServiceName) -> Result<(), Refusal> {
+    if name.as_str() != builtin::WORKSPACE {
+        return Ok(());
+    }
+    let reason = format!("`{}` is the name of Toolgate's own tools; choose another", builtin::WORKSPACE);
+    Err(Refusal::new(Code::InvalidField, reason).with("path", "name"))
 }
 
 fn failed(name: &ServiceName, reason: &str) -> Refusal {

@@ -17,12 +17,14 @@ use serde_json::{Map, Value, json};
 use toolgate_model::approval::BoundAction;
 use toolgate_model::arguments::Arguments;
 use toolgate_model::canonical::to_canonical;
+use toolgate_model::client_input::ClientInput;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
 use toolgate_model::credential::{Credential, is_public_field};
 use toolgate_model::id::GrantId;
 use toolgate_model::invocation::{Invocation, InvocationStatus};
 use toolgate_model::merkle::sha256;
+use toolgate_model::mirrored::Mirrored;
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
@@ -126,7 +128,7 @@ impl Pipeline {
             // Here the call would end in an error: no other runtime is told that it may make it.
             return Err(refusal.clone());
         }
-        require_shown(decided.modified.as_ref().unwrap_or(&call.parameters), &opened)?;
+        require_shown(&call.decided_arguments(decided.modified.as_ref().unwrap_or(&call.parameters)), &opened)?;
         let command = Arc::new(self.command(call, &eligible, decided, &opened));
         let committing = self.calls.admit(Arc::clone(&command));
         match times.wait(Wait::AdmissionCommit, &*self.clock, committing).await? {
@@ -271,6 +273,11 @@ impl Admitted {
         &self.eligible.candidate.tool.definition
     }
 
+    /// The parameters that are repeated in headers of the request to a mounted server.
+    pub fn mirrored(&self) -> &[Mirrored] {
+        self.eligible.candidate.tool.mirrored()
+    }
+
     pub fn action(&self) -> Action {
         self.eligible.action()
     }
@@ -285,6 +292,11 @@ impl Admitted {
         let connection = used.held_grant.connection.as_ref().ok()?;
         let (credential, adapter, placement) = (&used.held_grant.credential, used.adapter, &used.placement);
         Some(CallCredential { credential, connection, adapter, placement })
+    }
+
+    /// What the client of the call can be asked for, and what it has sent.
+    pub fn input(&self) -> Option<&ClientInput> {
+        self.call.input.as_deref()
     }
 
     /// The answer of the approver, if the tool is a question.
@@ -355,6 +367,10 @@ impl Admitted {
         &self.call
     }
 
+    pub(super) fn eligible(&self) -> &EligibleGrant {
+        &self.eligible
+    }
+
     pub(super) fn candidate(&self) -> &Candidate {
         &self.eligible.candidate
     }
@@ -394,10 +410,11 @@ fn earlier(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestam
 /// The digest by which two requests are the same. A grant that the gate selected is not part of it.
 fn request_digest(call: &Call, eligible: &EligibleGrant) -> String {
     let tool = &eligible.candidate.tool;
-    let request = json!({
+    let mut request = json!({
         "service": tool.service, "tool": tool.name, "version": call.version, "grant_id": call.grant,
         "parameters": call.parameters, "context": call.context,
     });
+    call.digest_input(&mut request);
     sha256(&to_canonical(&request)).to_hex()
 }
 

@@ -53,7 +53,7 @@ pub(super) fn digest(
     let covered = json!({
         "service": tool.service, "tool": tool.name, "version": tool.version,
         "action": action.map(|action| &action.digest), "request": eligible.request.as_deref().map(request_digest),
-        "arguments": parameters, "agent": call.agent, "actor": call.caller.id(),
+        "arguments": call.decided_arguments(parameters), "agent": call.agent, "actor": call.caller.id(),
         "session": session.map(|session| &session.name), "workspace": session.map(|session| &session.workspace),
     });
     sha256(&to_canonical(&covered)).to_hex()

@@ -109,11 +109,11 @@ fn connect(
     let credential = CredentialUse { held_grant: Arc::clone(held_grant), adapter, placement };
     if is_process {
         check_process(candidate, held_grant, connection)?;
-        mcp::check(candidate, parameters)?;
+        mcp::check(call, candidate, held_grant, parameters)?;
         return Ok((None, credential));
     }
     let request = match candidate.tool.action {
-        Action::Mcp => mcp::render(candidate, connection, parameters)?,
+        Action::Mcp => mcp::render(call, candidate, (held_grant, connection), parameters)?,
         _ => render(candidate, connection, parameters)?,
     };
     check_host(candidate, held_grant, connection, &request)?;

@@ -69,7 +69,7 @@ impl Pipeline {
     /// Detaches a call that has reached an approver from its connection.
     pub(super) async fn detach_begun(self: &Arc<Self>, call: &Call) -> Result<RunOutcome, Refusal> {
         let idempotency_key = match call.detaching {
-            Detaching::ToBePickedUp => Some(pickup::key(&call.tool, &call.parameters)?),
+            Detaching::ToBePickedUp => Some(pickup::key(&call.tool, &call.parameters, call.digested_input())?),
             Detaching::Always | Detaching::WhereConfigured => call.idempotency_key.clone(),
         };
         let call = Call { idempotency_key, ..call.clone() };
@@ -83,7 +83,9 @@ impl Pipeline {
             Detached::Known(known) => Ok(known),
             Detached::Accepted => {
                 let own = Call { waits: false, may_detach: false, detached: true, ..call.clone() };
-                self.spawn_detached(Call { presence: Presence::default(), observer: None, ..own }, run);
+                // Nobody waits on the connection any more.
+                let own = Call { presence: Presence::default(), observer: None, client: None, ..own };
+                self.spawn_detached(own, run);
                 Ok(call.id)
             }
         }
@@ -130,6 +132,10 @@ impl Pipeline {
                 // Values that look like secrets are not hashed; the credential's own secret is not known yet.
                 arguments_hash: arguments_hash(&call.parameters, &[]),
                 request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call)),
+                repeats: match call.detaching {
+                    Detaching::ToBePickedUp => call.idempotency_key.as_ref().and_then(pickup::shared_part),
+                    Detaching::Always | Detaching::WhereConfigured => None,
+                },
                 process: self.process,
                 limits: limits.stored,
             };
@@ -365,10 +371,11 @@ fn qualified(tool: &str) -> String {
 
 /// The digest by which two requests are the same.
 fn request_digest(call: &Call) -> String {
-    let request = json!({
+    let mut request = json!({
         "tool": call.tool, "version": call.version, "grant_id": call.grant, "parameters": call.parameters,
         "context": call.context,
     });
+    call.digest_input(&mut request);
     sha256(&to_canonical(&request)).to_hex()
 }
 

@@ -12,8 +12,10 @@ use toolgate_model::secret::Material;
 use super::Admitted;
 use super::Pipeline;
 use super::admit::CallCredential;
+use super::client::GuardedClient;
 use super::eligible::EligibleGrant;
 use crate::action::Action;
+use crate::ports::client_link::ClientLink;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{AuditContext, Freshness, HeldGrant, Mandate, NewExpiry, RotateCredential};
 use crate::ports::mount::{MountLink, MountTarget, ServerOffer};
@@ -75,7 +77,12 @@ impl Pipeline {
             Some((Unsealed { material, redactor }, CallCredential { credential, .. })) => {
                 let audit = self.audit(&admitted.call().caller);
                 let renewal = CredentialRenewal { pipeline: self, audit, credential };
-                source.execute(admitted, Some(Access { material, redactor, renewal: &renewal })).await
+                let messages = self.messages_of_call(admitted);
+                let client = admitted.call().client.as_deref();
+                let client = client.map(|link| GuardedClient { pipeline: self, admitted, link });
+                let client = client.as_ref().map(|client| client as &dyn ClientLink);
+                let access = Access { material, redactor, renewal: &renewal, messages: &messages, client };
+                source.execute(admitted, Some(access)).await
             }
             None => source.execute(admitted, None).await,
         }
@@ -89,8 +96,9 @@ impl Pipeline {
         credential: Option<&Credential>,
         audit: &AuditContext,
     ) -> Result<ServerOffer, SourceFailure> {
+        let messages = self.own_messages(&audit.tenant);
         let Some(credential) = credential.filter(|credential| credential.version > 0) else {
-            return link.inspect(target, None).await;
+            return link.inspect(target, None, &messages).await;
         };
         let unusable = |refusal: Refusal| {
             let reason = format!("the credential could not be opened: {}", refusal.reason());
@@ -98,7 +106,8 @@ impl Pipeline {
         };
         let Unsealed { material, redactor } = self.open_credential(credential).await.map_err(unusable)?;
         let renewal = CredentialRenewal { pipeline: self, audit: audit.clone(), credential };
-        link.inspect(target, Some(Access { material, redactor, renewal: &renewal })).await
+        let access = Access { material, redactor, renewal: &renewal, messages: &messages, client: None };
+        link.inspect(target, Some(access), &messages).await
     }
 
     async fn unseal_current(

@@ -183,6 +183,7 @@ impl Call {
                 external: candidate.is_client_executed() && !asked.is_some_and(|asked| asked.standing.is_governed()),
                 registry: candidate.registry.filter(|_| tool.version.is_some()),
             }),
+            dialect: asked.map(|asked| asked.dialect).unwrap_or_default(),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use toolgate_model::client_input::{self, INPUT_REQUESTS, InputOrigin, InputRequired};
 use toolgate_model::guard::{Content, Hook, HookDecision, Verdict};
 use toolgate_model::invocation::InvocationStatus;
 
@@ -12,7 +13,7 @@ use super::settle::{CallError, CallResult};
 use super::{Admitted, Call, guard};
 use crate::ports::guardian::{Hooked, Ruling};
 use crate::ports::ledger::{Freshness, RecordDecision, StoredResult};
-use crate::ports::source::{Execution, FailureKind, SourceFailure};
+use crate::ports::source::{Execution, FailureKind, InputAsked, SourceFailure};
 use crate::refusal::{Code, Refusal};
 
 /// The call whose result is inspected.
@@ -29,6 +30,8 @@ pub(super) struct Inspected {
     pub(super) result: Option<Value>,
     pub(super) truncated: bool,
     pub(super) error: Option<CallError>,
+    /// What the service asks the client of the call for.
+    pub(super) input: Option<Box<InputRequired>>,
     /// Whether the service certainly received nothing.
     pub(super) never_sent: bool,
     /// The guardians' decision about the result.
@@ -38,17 +41,18 @@ pub(super) struct Inspected {
 impl Pipeline {
     /// Lets the guardian inspect the result before the caller gets it.
     pub(super) async fn inspect(&self, admitted: &Admitted, execution: Execution) -> Inspected {
-        let (mut inspected, result) = match execution {
+        let (mut inspected, result, asked) = match execution {
             Ok(answer) => {
                 let inspected = Inspected {
                     http_status: Some(answer.http_status),
                     result: None,
                     truncated: answer.truncated,
                     error: None,
+                    input: None,
                     never_sent: false,
                     decision: None,
                 };
-                (inspected, Some(answer.result))
+                (inspected, Some(answer.result), None)
             }
             Err(failure) => {
                 let inspected = Inspected {
@@ -57,9 +61,10 @@ impl Pipeline {
                     truncated: failure.truncated,
                     never_sent: !failure.sent,
                     error: Some(CallError::from(refusal_of(&failure))),
+                    input: None,
                     decision: None,
                 };
-                (inspected, failure.result)
+                (inspected, failure.result, failure.input)
             }
         };
         let Some(result) = result else { return inspected };
@@ -78,9 +83,17 @@ impl Pipeline {
         }
         let (passed, decision) = self.inspect_result(&seen, result, inspected.error.is_some(), freshness).await;
         inspected.decision = decision.or(of_message);
-        match passed {
-            Ok(result) => inspected.result = Some(result),
-            Err(refusal) => inspected.error = Some(CallError::from(refusal)),
+        let passed = passed.and_then(|result| match asked {
+            Some(asked) => {
+                input_required(admitted, *asked, &result).map(|input| inspected.input = Some(Box::new(input)))
+            }
+            None => {
+                inspected.result = Some(result);
+                Ok(())
+            }
+        });
+        if let Err(refusal) = passed {
+            inspected.error = Some(CallError::from(refusal));
         }
         inspected
     }
@@ -154,16 +167,43 @@ impl Pipeline {
     }
 }
 
+/// What the client is asked for, as guardians have left it.
+fn input_required(admitted: &Admitted, asked: InputAsked, result: &Value) -> Result<InputRequired, Refusal> {
+    let unfit =
+        || Refusal::new(Code::GuardianDenied, "a guardian changed what the server asks for into something else");
+    let requests = result.get(INPUT_REQUESTS).and_then(Value::as_object).ok_or_else(unfit)?;
+    let needs = client_input::needs(requests).map_err(|_| unfit())?;
+    let tool = &admitted.candidate().tool;
+    // INVARIANT: a mounted server is called with a credential.
+    let credential = admitted.credential().ok_or_else(unfit)?.credential.id;
+    Ok(InputRequired {
+        requests: requests.clone(),
+        needs,
+        origin: InputOrigin {
+            service: tool.service.clone(),
+            endpoint: tool.base_url.as_ref().map(ToString::to_string),
+            credential,
+            asked: requests.keys().cloned().collect(),
+            state: asked.state,
+        },
+    })
+}
+
 fn refusal_of(failure: &SourceFailure) -> Refusal {
     let code = match failure.kind {
         FailureKind::NotExecutable => Code::ToolNotExecutable,
         FailureKind::Blocked | FailureKind::Proxy => Code::ProxyError,
         FailureKind::Overloaded => Code::Overloaded,
         FailureKind::Quarantined => Code::ToolQuarantined,
+        FailureKind::InputRequired => Code::InputRequired,
         FailureKind::Service => Code::ServiceError,
     };
     let refusal = Refusal::new(code, failure.reason.clone());
     let refusal = if failure.kind == FailureKind::Blocked { refusal.with("blocked", "ssrf") } else { refusal };
+    let refusal = match &failure.input {
+        Some(asked) => refusal.with("required_capabilities", asked.needs.to_json()),
+        None => refusal,
+    };
     let refusal = match failure.http_status {
         Some(status) => refusal.with("http_status", status),
         None => refusal,

@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
+use toolgate_model::client_input::STATE;
 use toolgate_model::guard::{Ask, Content, Direction, Hook, HookDecision, Verdict};
 
 use super::eligible::{Candidate, EligibleGrant};
-use super::{Call, Pipeline, admit, guard};
+use super::{Admitted, Call, Pipeline, admit, guard};
 use crate::action::Action;
 use crate::ports::guardian::{Hooked, Ruling};
 use crate::ports::ledger::Freshness;
@@ -32,30 +33,66 @@ impl Pipeline {
             return (Ok(Vec::new()), None);
         }
         let Some(mapping) = &eligible.candidate.tool.definition.mcp else { return (Ok(Vec::new()), None) };
-        let rendered = parameters.as_object().and_then(|parameters| mapping.message(parameters).ok());
+        match self.is_concerned(call, &eligible.candidate, Direction::Outbound, freshness).await {
+            Ok(true) => {}
+            Ok(false) => return (Ok(Vec::new()), None),
+            Err(refusal) => return (Err(refusal), None),
+        }
+        let input = call.input.as_deref();
+        let rendered = parameters.as_object().and_then(|parameters| mapping.message(parameters, input).ok());
         // INVARIANT: `constrain` has rendered the same.
-        let message = rendered.and_then(|message| serde_json::from_slice(&message).ok()).unwrap_or_default();
-        let candidate = &eligible.candidate;
-        let (verdict, decision) =
-            match self.judge_message(call, candidate, Direction::Outbound, &message, freshness).await {
-                Ok(None) => return (Ok(Vec::new()), None),
-                Ok(Some(Ruling { lacks_secrets: true, .. })) => {
-                    let opened = self.open(eligible).await;
-                    if let Some(Err(refusal)) = &opened {
-                        return (Err(refusal.clone()), None);
-                    }
-                    let secrets = admit::secrets(&opened);
-                    let judged = self
-                        .judge_with(call, candidate, Direction::Outbound, &message, freshness, Some(&secrets))
-                        .await;
-                    match judged {
-                        Ok(ruling) => (ruling.verdict, ruling.decision),
-                        Err(refusal) => return (Err(refusal), None),
-                    }
+        let mut message: Value = rendered.and_then(|message| serde_json::from_slice(&message).ok()).unwrap_or_default();
+        // Only the server can read its state.
+        if let Some(params) = message.get_mut("params").and_then(Value::as_object_mut) {
+            params.remove(STATE);
+        }
+        self.rule_on_message(call, eligible, Direction::Outbound, &message, freshness).await
+    }
+
+    /// Asks about a message between a server and the client of a call that is being executed. It is too late for an
+    /// approval.
+    pub(super) async fn pass_message(
+        &self,
+        admitted: &Admitted,
+        direction: Direction,
+        message: &Value,
+        freshness: Freshness,
+    ) -> (Result<(), Refusal>, Option<Box<HookDecision>>) {
+        let (call, eligible) = (admitted.call(), admitted.eligible());
+        match self.is_concerned(call, &eligible.candidate, direction, freshness).await {
+            Ok(true) => {}
+            Ok(false) => return (Ok(()), None),
+            Err(refusal) => return (Err(refusal), None),
+        }
+        let (passed, decision) = self.rule_on_message(call, eligible, direction, message, freshness).await;
+        let passed = passed.and_then(|asks| if asks.is_empty() { Ok(()) } else { Err(too_late()) });
+        (passed, decision)
+    }
+
+    async fn rule_on_message(
+        &self,
+        call: &Call,
+        eligible: &EligibleGrant,
+        direction: Direction,
+        message: &Value,
+        freshness: Freshness,
+    ) -> Passed {
+        let judge = |secrets| self.judge_message(call, &eligible.candidate, direction, message, freshness, secrets);
+        let (verdict, decision) = match judge(None).await {
+            Ok(Ruling { lacks_secrets: true, .. }) => {
+                let opened = self.open(eligible).await;
+                if let Some(Err(refusal)) = &opened {
+                    return (Err(refusal.clone()), None);
                 }
-                Ok(Some(ruling)) => (ruling.verdict, ruling.decision),
-                Err(refusal) => return (Err(refusal), None),
-            };
+                let secrets = admit::secrets(&opened);
+                match judge(Some(&secrets)).await {
+                    Ok(ruling) => (ruling.verdict, ruling.decision),
+                    Err(refusal) => return (Err(refusal), None),
+                }
+            }
+            Ok(ruling) => (ruling.verdict, ruling.decision),
+            Err(refusal) => return (Err(refusal), None),
+        };
         let passed = match verdict {
             Verdict::Deny(denial) => Err(guard::refusal_of(denial)),
             Verdict::Pass { content: Some(_), .. } => Err(unchangeable()),
@@ -75,44 +112,40 @@ impl Pipeline {
         if candidate.action() != Action::Mcp {
             return (Ok(()), None);
         }
+        match self.is_concerned(call, candidate, Direction::Inbound, freshness).await {
+            Ok(true) => {}
+            Ok(false) => return (Ok(()), None),
+            Err(refusal) => return (Err(refusal), None),
+        }
         let message = json!({"jsonrpc": "2.0", "result": result});
-        let ruling = match self.judge_message(call, candidate, Direction::Inbound, &message, freshness).await {
-            Ok(Some(ruling)) => ruling,
-            Ok(None) => return (Ok(()), None),
+        // Every form of the secret was redacted from a response before it comes here.
+        let judged = self.judge_message(call, candidate, Direction::Inbound, &message, freshness, Some(&[])).await;
+        let ruling = match judged {
+            Ok(ruling) => ruling,
             Err(refusal) => return (Err(refusal), None),
         };
         let passed = match ruling.verdict {
             Verdict::Deny(denial) => Err(guard::refusal_of(denial)),
             Verdict::Pass { content: Some(_), .. } => Err(unchangeable()),
-            Verdict::Pass { asks, .. } if !asks.is_empty() => {
-                let reason = "a rule asks for a person's approval of a message, and nobody can be asked any more";
-                Err(Refusal::new(Code::GuardianDenied, reason))
-            }
+            Verdict::Pass { asks, .. } if !asks.is_empty() => Err(too_late()),
             Verdict::Pass { .. } => Ok(()),
         };
         (passed, ruling.decision)
     }
 
-    /// What the guardians say; `None` where nobody has a say in such messages.
-    async fn judge_message(
+    /// Whether anybody has a say in such messages. Where nobody has, the message is not even put together.
+    async fn is_concerned(
         &self,
         call: &Call,
         candidate: &Candidate,
         direction: Direction,
-        message: &Value,
         freshness: Freshness,
-    ) -> Result<Option<Ruling>, Refusal> {
+    ) -> Result<bool, Refusal> {
         let subject = call.subject(candidate, Hook::Mcp(direction));
-        if self.guardian.unconcerned(call.caller.tenant(), &subject, freshness).await?.is_some() {
-            return Ok(None);
-        }
-        // Every form of the secret was redacted from a response before it comes here.
-        let nothing: &[&[u8]] = &[];
-        let secrets = (direction == Direction::Inbound).then_some(nothing);
-        self.judge_with(call, candidate, direction, message, freshness, secrets).await.map(Some)
+        Ok(self.guardian.unconcerned(call.caller.tenant(), &subject, freshness).await?.is_none())
     }
 
-    async fn judge_with(
+    async fn judge_message(
         &self,
         call: &Call,
         candidate: &Candidate,
@@ -126,6 +159,11 @@ impl Pipeline {
         let hooked: Hooked<'_> = call.hooked(candidate, &event, freshness, secrets);
         self.guardian.judge(&hooked).await
     }
+}
+
+fn too_late() -> Refusal {
+    let reason = "a rule asks for a person's approval of a message, and nobody can be asked any more";
+    Refusal::new(Code::GuardianDenied, reason)
 }
 
 fn unchangeable() -> Refusal {

@@ -1,11 +1,13 @@
 //! A call as it is received, and as the stages pass it on.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolgate_model::approval::{ApprovalSession, CallLabel, MAX_WAIT, SessionName, Workspace};
+use toolgate_model::client_input::ClientInput;
 use toolgate_model::context::GrantContext;
 use toolgate_model::guard::{Content, Dialect, Hook, TraceIds};
 use toolgate_model::hook::{CallTrace, RunId};
@@ -23,10 +25,14 @@ use super::progress::{Observer, Progress};
 use super::trace::trace_of;
 use crate::catalog::Tool;
 use crate::identify::Caller;
+use crate::ports::client_link::ClientLink;
 use crate::ports::ledger::AskedApproval;
 use crate::ports::telemetry::TracedCall;
 use crate::refusal::{Code, Refusal};
 use crate::request_context::{RequestContext, RequestId};
+
+/// Where approvers see what the client has sent for a server, among the arguments.
+const RESPONSES: &str = "io.modelcontextprotocol/inputResponses";
 
 /// A call as a transport decodes it.
 #[derive(Debug, Clone)]
@@ -56,6 +62,10 @@ pub struct CallRequest {
     pub observer: Option<Observer>,
     /// Why the agent makes the call, in its own words: for policies and guardians.
     pub reasoning: Option<String>,
+    /// What its client can be asked for, and what it has sent; `None` if it cannot be asked.
+    pub input: Option<Box<ClientInput>>,
+    /// The client itself, if it can be asked while the call is executed.
+    pub client: Option<Arc<dyn ClientLink>>,
     /// Whether the caller still waits, if the transport knows: then it runs the call in a task that outlives the
     /// connection. Otherwise the caller waits as long as it awaits the outcome.
     pub presence: Option<Presence>,
@@ -80,6 +90,8 @@ impl CallRequest {
             label: None,
             observer: None,
             reasoning: None,
+            input: None,
+            client: None,
             presence: None,
             address,
         }
@@ -146,6 +158,8 @@ pub(crate) struct Call {
     pub(crate) label: Option<CallLabel>,
     pub(crate) observer: Option<Observer>,
     pub(crate) reasoning: Option<String>,
+    pub(crate) input: Option<Box<ClientInput>>,
+    pub(crate) client: Option<Arc<dyn ClientLink>>,
     /// Whether the client can take modified parameters.
     pub(crate) takes_changes: bool,
     /// Whether it waits for an approver's decision.
@@ -240,6 +254,8 @@ impl Pipeline {
             observer: request.observer,
             uncataloged_tool: None,
             reasoning: request.reasoning,
+            input: request.input,
+            client: request.client,
             takes_changes: true,
             waits: true,
             answered: Vec::new(),
@@ -284,6 +300,31 @@ impl Call {
             return Err(Refusal::new(Code::CallCancelled, reason));
         }
         Ok(())
+    }
+
+    /// The arguments as somebody decides on them: with what the client has sent for a server, beside them.
+    pub(super) fn decided_arguments<'a>(&self, parameters: &'a Value) -> Cow<'a, Value> {
+        let responses = self.input.as_ref().map(|input| &input.responses).filter(|responses| !responses.is_empty());
+        match (responses, parameters.as_object()) {
+            (Some(responses), Some(members)) => {
+                let mut members = members.clone();
+                members.insert(RESPONSES.to_owned(), Value::Object(responses.clone()));
+                Cow::Owned(Value::Object(members))
+            }
+            _ => Cow::Borrowed(parameters),
+        }
+    }
+
+    /// What distinguishes the call from one with the same arguments.
+    pub(super) fn digested_input(&self) -> Option<Value> {
+        self.input.as_ref().and_then(|input| input.digested())
+    }
+
+    /// Adds that to what is hashed of the request. A call without input is hashed as it always was.
+    pub(super) fn digest_input(&self, request: &mut Value) {
+        if let (Some(input), Some(members)) = (self.digested_input(), request.as_object_mut()) {
+            members.insert("input".to_owned(), input);
+        }
     }
 
     /// Notifies the observer, if there is one.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use toolgate_model::client_input::InputRequired;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::SourceKind;
 use toolgate_model::hook::ToolReturned;
@@ -52,6 +53,9 @@ pub struct CallOutcome {
     /// Whether the response exceeded the limit and was cut.
     pub truncated: bool,
     pub error: Option<CallError>,
+    /// What the client is asked for, if the error is that it is; it can send that with the same call again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Box<InputRequired>>,
     /// In the form of the protocol.
     pub cost: CallCost,
     pub duration_ms: u64,
@@ -106,6 +110,8 @@ impl Pipeline {
         let (service, tool) = (admitted.candidate().tool.service.clone(), admitted.tool().clone());
         let source = admitted.candidate().tool.source;
         let detached = admitted.call().detached;
+        // Input is used once: the key of such a call says that it was, and its result is returned to nobody else.
+        let is_continuation = admitted.call().input.as_ref().is_some_and(|input| input.origin.is_some());
         let mut invocation = admitted.into_invocation();
         let status = if inspected.error.is_some() { InvocationStatus::Error } else { InvocationStatus::Success };
         let outcome = CallOutcome {
@@ -113,6 +119,7 @@ impl Pipeline {
             result: inspected.result,
             truncated: inspected.truncated,
             error: inspected.error,
+            input: inspected.input,
             cost: invocation.cost.into(),
             duration_ms,
             timestamp: audit.time,
@@ -125,7 +132,8 @@ impl Pipeline {
         invocation.http_status = inspected.http_status;
         invocation.duration_ms = Some(duration_ms);
         let id = invocation.id;
-        let answer = match invocation.idempotency_key.is_some() && !inspected.never_sent {
+        let is_kept = invocation.idempotency_key.is_some() && !is_continuation && outcome.input.is_none();
+        let answer = match is_kept && !inspected.never_sent {
             true => Some(serde_json::to_string(&outcome).map_err(|_| unwritable())?),
             false => None,
         };

@@ -57,6 +57,16 @@ pub struct Subject<'a> {
     pub actor: &'a Principal,
     /// Set exactly if a tool is called or has returned.
     pub tool: Option<HookedTool<'a>>,
+    /// Where it comes from.
+    pub dialect: Dialect,
+}
+
+impl Subject<'_> {
+    /// Whether it is a message between the gate and a mounted server. What matters in it was evaluated before, as the call or
+    /// the result that it carries, so only rules about such messages apply.
+    pub fn is_own_message(&self) -> bool {
+        matches!(self.hook, Hook::Mcp(_)) && self.dialect == Dialect::Native
+    }
 }
 
 impl<'a> Hooked<'a> {
@@ -67,6 +77,7 @@ impl<'a> Hooked<'a> {
             principal: self.principal.map(|principal| &**principal),
             actor: self.actor,
             tool: self.tool,
+            dialect: self.dialect,
         }
     }
 }

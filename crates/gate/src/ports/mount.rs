@@ -5,7 +5,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use toolgate_model::connection::{AdapterName, AuthPlacement, BaseUrl, Connection};
 use toolgate_model::credential::{Credential, ServiceName};
-use toolgate_model::principal::TenantId;
+use toolgate_model::guard::Direction;
+use toolgate_model::principal::{PrincipalId, TenantId};
 
 pub use toolgate_model::mount::McpEra;
 
@@ -17,7 +18,15 @@ use crate::refusal::{Code, Refusal};
 #[async_trait]
 pub trait MountLink: Send + Sync {
     /// Asks a server who it is and what it offers. With access where the mount has a credential.
-    async fn inspect(&self, mount: &MountTarget, access: Option<Access<'_>>) -> Result<ServerOffer, SourceFailure>;
+    async fn inspect(
+        &self,
+        mount: &MountTarget,
+        access: Option<Access<'_>>,
+        guard: &dyn MessageGuard,
+    ) -> Result<ServerOffer, SourceFailure>;
+
+    /// Ends what nobody uses any more. Called every few seconds.
+    fn sweep(&self) {}
 }
 
 /// No connection to mounted servers: for a gate that has none.
@@ -25,7 +34,12 @@ pub struct NoMounts;
 
 #[async_trait]
 impl MountLink for NoMounts {
-    async fn inspect(&self, _: &MountTarget, _: Option<Access<'_>>) -> Result<ServerOffer, SourceFailure> {
+    async fn inspect(
+        &self,
+        _: &MountTarget,
+        _: Option<Access<'_>>,
+        _: &dyn MessageGuard,
+    ) -> Result<ServerOffer, SourceFailure> {
         Err(SourceFailure::not_sent(FailureKind::NotExecutable, "this gate has no connections to MCP servers"))
     }
 }
@@ -35,6 +49,65 @@ pub trait MountWatch: Send + Sync {
     /// The server lists other definitions than those that its tools are pinned by. Told once for each change that is
     /// seen, in the course of a call: must not block.
     fn changed(&self, tenant: &TenantId, service: &ServiceName);
+}
+
+/// Guardians on the messages of the protocol itself: handshakes and lists. The request and the result of a call pass the
+/// stages of the pipeline instead.
+#[async_trait]
+pub trait MessageGuard: Send + Sync {
+    /// Refuses, with the reason, a message that must not be sent or must not be used. Costs nothing to speak of where nobody
+    /// has a say in such messages.
+    async fn check(&self, direction: Direction, message: &Value) -> Result<(), String>;
+}
+
+/// Lets every message pass.
+pub struct NoMessageGuard;
+
+#[async_trait]
+impl MessageGuard for NoMessageGuard {
+    async fn check(&self, _: Direction, _: &Value) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Records that servers keep state for principals.
+#[async_trait]
+pub trait MountSessions: Send + Sync {
+    /// A server keeps state for this principal from now on, until the value is dropped. Durable when this returns: nothing
+    /// is sent before. Refused where the principal has as many sessions as it may have.
+    async fn begin(
+        &self,
+        tenant: &TenantId,
+        service: &ServiceName,
+        principal: &PrincipalId,
+    ) -> Result<MountSession, Refusal>;
+}
+
+/// State that a server keeps for a principal. Dropped when it is gone.
+pub struct MountSession {
+    end: Option<Box<dyn FnOnce(bool) + Send + Sync>>,
+}
+
+impl MountSession {
+    /// Tells how it ended: `true` if nothing went wrong.
+    pub fn new(end: impl FnOnce(bool) + Send + Sync + 'static) -> Self {
+        Self { end: Some(Box::new(end)) }
+    }
+
+    /// The state is gone against our will: the server ended, or has forgotten it.
+    pub fn fail(mut self) {
+        if let Some(end) = self.end.take() {
+            end(false);
+        }
+    }
+}
+
+impl Drop for MountSession {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            end(true);
+        }
+    }
 }
 
 /// A mounted server.

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
+use toolgate_model::client_input::{InputCapabilities, ServerState};
 use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
 
 use crate::action::Action;
 use crate::call::Admitted;
 use crate::call::execute::GateSource;
+use crate::ports::client_link::ClientLink;
+use crate::ports::mount::MessageGuard;
 use crate::refusal::Refusal;
 
 /// The sources of a gate. Each executes its own actions; if two execute the same action, the one that was added first
@@ -78,6 +81,10 @@ pub struct Access<'a> {
     pub redactor: Redactor,
     /// Stores renewed material.
     pub renewal: &'a dyn Renewal,
+    /// Guards the messages of protocols that have more than the request and the result of the call.
+    pub messages: &'a dyn MessageGuard,
+    /// The client of the call, if the service may ask it while it carries the call out.
+    pub client: Option<&'a dyn ClientLink>,
 }
 
 /// The response, or why there is none. Every form of the secret has been redacted.
@@ -112,6 +119,16 @@ pub struct SourceFailure {
     /// Whether the service may have received the request. False only if that is certain.
     pub sent: bool,
     pub timed_out: bool,
+    /// What the service asks the client of the call for.
+    pub input: Option<Box<InputAsked>>,
+}
+
+/// What a server asks the client of a call for. The requests are the result of the failure, where they can be passed on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InputAsked {
+    /// What the client must be able to do.
+    pub needs: InputCapabilities,
+    pub state: Option<ServerState>,
 }
 
 impl SourceFailure {
@@ -125,6 +142,7 @@ impl SourceFailure {
             truncated: false,
             sent: false,
             timed_out: false,
+            input: None,
         }
     }
 }
@@ -136,6 +154,8 @@ pub enum FailureKind {
     Blocked,
     /// The call cannot be turned into a request: nothing was sent.
     NotExecutable,
+    /// The service asks the client of the call for input.
+    InputRequired,
     /// The gate is overloaded: nothing was sent, and the same call may succeed later.
     Overloaded,
     /// The server behind the tool offers another definition than the accepted one: nothing was sent.

@@ -112,6 +112,10 @@ codes! {
     IdempotencyConflict, Conflict => "IDEMPOTENCY_CONFLICT",
     /// The call with this idempotency key is still in flight.
     IdempotencyInProgress, Conflict => "IDEMPOTENCY_IN_PROGRESS",
+    /// The server behind the tool asks for input that the client of the call cannot be asked for.
+    InputRequired, BadGateway => "INPUT_REQUIRED",
+    /// Input for a server that would not get it: another one, or through another credential.
+    InputStateInvalid, Invalid => "INPUT_STATE_INVALID",
     Internal, Internal => "INTERNAL_ERROR",
     /// A cursor that does not come from an earlier response.
     InvalidCursor, Invalid => "INVALID_CURSOR",

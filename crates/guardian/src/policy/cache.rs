@@ -23,6 +23,7 @@ pub(super) struct SubjectKey {
     actor: PrincipalId,
     actor_revision: u64,
     tool: Option<ToolKey>,
+    is_own_message: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -60,6 +61,7 @@ impl SubjectKey {
             actor: subject.actor.id.clone(),
             actor_revision: subject.actor.revision,
             tool,
+            is_own_message: subject.is_own_message(),
         })
     }
 }

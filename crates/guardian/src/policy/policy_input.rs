@@ -188,6 +188,7 @@ impl PolicyInput {
                 external: tool.external,
                 registry: None,
             }),
+            dialect: self.dialect,
         }
     }
 

@@ -11,7 +11,7 @@ use toolgate_model::guard::PolicyFile;
 use super::cache::{Slices, SubjectKey};
 use super::entities::{EntityTypes, EventEntities};
 use super::facts::ContextDetectors;
-use super::index::Index;
+use super::index::{Index, Scope};
 use super::problem::{Cursor, Problem};
 use super::rule::{Rule, default_id};
 use super::slice::{Rulesets, Slice};
@@ -75,7 +75,7 @@ impl CompiledSet {
             return slice;
         }
         let found = self.types.event_entities(subject).and_then(|event_entities| {
-            let rules = self.rulesets(&event_entities)?;
+            let rules = self.rulesets(&event_entities, subject)?;
             Ok((event_entities, rules))
         });
         let slice = Arc::new(Slice::new(&self.version, found, &self.types, subject, &self.context_detectors));
@@ -90,13 +90,13 @@ impl CompiledSet {
         // A slice that is not cached would be built again for the evaluation: the index alone suffices here.
         match SubjectKey::of(subject) {
             Some(_) => !self.slice(subject).is_empty(),
-            None => self.types.event_entities(subject).map_or(true, |found| !self.fitting(&found).is_empty()),
+            None => self.types.event_entities(subject).map_or(true, |found| !self.fitting(&found, subject).is_empty()),
         }
     }
 
     /// The rules with a matching scope, shared by all events that match the same.
-    fn rulesets(&self, event_entities: &EventEntities) -> Result<Arc<Rulesets>, String> {
-        let fitting = self.fitting(event_entities);
+    fn rulesets(&self, event_entities: &EventEntities, subject: &Subject<'_>) -> Result<Arc<Rulesets>, String> {
+        let fitting = self.fitting(event_entities, subject);
         if let Some(rulesets) = self.slices().rulesets(&fitting) {
             return Ok(rulesets);
         }
@@ -106,10 +106,13 @@ impl CompiledSet {
         Ok(rulesets)
     }
 
-    fn fitting(&self, event_entities: &EventEntities) -> Vec<usize> {
+    fn fitting(&self, event_entities: &EventEntities, subject: &Subject<'_>) -> Vec<usize> {
         let EventEntities { principal, action, resource, .. } = event_entities;
+        let is_meant = |scope: &Scope| !subject.is_own_message() || scope.actions().is_some();
         let rule = |number: &usize| self.rules.get(*number);
-        let fits = |number: &usize| rule(number).is_some_and(|rule| rule.scope.fits(principal, action, resource));
+        let fits = |number: &usize| {
+            rule(number).is_some_and(|rule| is_meant(&rule.scope) && rule.scope.fits(principal, action, resource))
+        };
         self.index.find(principal, action, resource).into_iter().filter(fits).collect()
     }
 

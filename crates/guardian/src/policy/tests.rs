@@ -88,6 +88,7 @@ impl World {
             principal: Some(&self.agent),
             actor: &self.agent,
             tool: about_tool.then(|| self.tool()),
+            dialect: Dialect::Native,
         }
     }
 

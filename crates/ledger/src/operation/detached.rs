@@ -41,6 +41,9 @@ impl Operation for DetachCall {
         if let Some(known) = known(transaction, self).await? {
             return Ok(Detached::Known(known));
         }
+        if let Some(repeated) = repeated(transaction, self).await? {
+            return Ok(Detached::Known(repeated));
+        }
         require_room(transaction, self).await?;
         share_usable(transaction, &self.sealed.key).await?;
         let call = &self.call;
@@ -95,6 +98,21 @@ async fn known<T: Transaction>(transaction: &mut T, command: &DetachCall) -> Res
     }
     let reason = format!("the idempotency key `{}` was used for another request; use a new one", key.as_str());
     Err(Refusal::new(Code::IdempotencyConflict, reason).with("invocation_id", id).into())
+}
+
+/// The oldest stored call that this one repeats. An agent has no more calls than its limit, so that looking at all of
+/// their keys is cheap.
+async fn repeated<T: Transaction>(transaction: &mut T, command: &DetachCall) -> Result<Option<InvocationId>, Failure> {
+    let Some(beginning) = &command.repeats else { return Ok(None) };
+    let call = &command.call;
+    let sql = format!(
+        "SELECT id FROM detached_calls WHERE tenant = $1 AND agent = $2 AND actor = $3 \
+         AND SUBSTR(idempotency_key, 1, {}) = $4 ORDER BY id LIMIT 1",
+        beginning.chars().count()
+    );
+    let parameters = values![&call.tenant, &call.agent, &call.actor, beginning.as_str()];
+    let row = transaction.query_optional(&sql, parameters).await?;
+    Ok(row.map(|row| row.parsed(0, InvocationId::parse)).transpose()?)
 }
 
 async fn require_room<T: Transaction>(transaction: &mut T, command: &DetachCall) -> Result<(), Failure> {

@@ -22,7 +22,7 @@ const REGISTERED_LIMIT: usize = 4 * 1024 * 1024;
 
 /// The columns of a mount, in the order in which [`read_mount`] takes them.
 pub const MOUNT_COLUMNS: &str = "name, tenant, url, trusted, hidden_characters, credential, era, pinned, seen, checked_at, \
-     failure, created_at, updated_at";
+     failure, created_at, updated_at, declared";
 /// The columns of a tool, in the order in which [`read_tool`] takes them.
 const TOOL_COLUMNS: &str = "upstream, tool, state, pinned, pinned_hash, seen, seen_hash";
 
@@ -53,6 +53,7 @@ pub fn read_mount(row: &Row) -> Result<Mount, SqlError> {
         failure: row.optional_text(10)?.map(str::to_owned),
         created_at: row.time(11)?,
         updated_at: row.time(12)?,
+        declared: row.integer(13)? != 0,
     })
 }
 

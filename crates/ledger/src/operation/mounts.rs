@@ -56,6 +56,10 @@ impl<E: Engine> Mounts for SqlLedger<E> {
         self.engine.read(ReadMount { tenant: tenant.clone(), name: name.clone() }).await
     }
 
+    async fn declaring_tenants(&self) -> Result<Vec<TenantId>, Refusal> {
+        self.engine.read(ListDeclaring).await
+    }
+
     async fn mounts_to_check(&self, then: Timestamp, limit: usize) -> Result<Vec<(TenantId, ServiceName)>, Refusal> {
         self.engine.read(ListDue { then, limit }).await
     }
@@ -88,7 +92,7 @@ impl Administration for AddMount {
             MountAddress::Stdio => None,
         };
         let sql = format!(
-            "INSERT INTO mounts ({MOUNT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+            "INSERT INTO mounts ({MOUNT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
         );
         let pinned = mount.pinned.as_ref().map(|server| to_canonical_string(&server.to_json()));
         let parameters = values![
@@ -105,6 +109,7 @@ impl Administration for AddMount {
             mount.failure.as_deref(),
             by.time,
             by.time,
+            mount.declared,
         ];
         transaction.execute(&sql, parameters).await?;
         insert_tools(transaction, mount, self.tools.iter()).await?;
@@ -270,6 +275,18 @@ impl Operation for ListMounts {
             summaries.push(summary);
         }
         Ok(summaries)
+    }
+}
+
+struct ListDeclaring;
+
+impl Operation for ListDeclaring {
+    type Output = Vec<TenantId>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Self::Output, Failure> {
+        let sql = "SELECT DISTINCT tenant FROM mounts WHERE declared <> 0 ORDER BY tenant";
+        let rows = transaction.query(sql, values![]).await?;
+        Ok(rows.iter().map(|row| row.parsed(0, TenantId::parse)).collect::<Result<_, _>>()?)
     }
 }
 

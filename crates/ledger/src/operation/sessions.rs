@@ -47,9 +47,13 @@ impl<E: Engine> ToolSessions for SqlLedger<E> {
 pub const BATCH: u32 = 100;
 
 const COLUMNS: &str = "id, principal, tool, run, opened_at, expires_at";
-/// A session with a call in flight is not closed: the result of the call belongs to it.
-const RUNNING: &str = "EXISTS (SELECT 1 FROM calls_in_flight WHERE calls_in_flight.tenant = tool_sessions.tenant \
-     AND calls_in_flight.session = tool_sessions.id AND calls_in_flight.status = 'running')";
+/// A session with a call in flight is not closed: the result of the call belongs to it. To the session of a mounted server
+/// belong all calls of its principal to it.
+const RUNNING: &str = "(EXISTS (SELECT 1 FROM calls_in_flight WHERE calls_in_flight.tenant = tool_sessions.tenant \
+     AND calls_in_flight.session = tool_sessions.id AND calls_in_flight.status = 'running') \
+     OR EXISTS (SELECT 1 FROM calls_in_flight WHERE calls_in_flight.tenant = tool_sessions.tenant \
+     AND calls_in_flight.agent = tool_sessions.principal AND 'mcp:' || calls_in_flight.service = tool_sessions.tool \
+     AND calls_in_flight.status = 'running'))";
 
 impl Administration for OpenSession {
     type Output = ();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use tokio::task::JoinSet;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{
     Admission, Admit, AskedApproval, AuditContext, ClaimDetached, DetachCall, Detached, DetachedCall, DetachedLimits,
@@ -20,6 +21,7 @@ use toolgate_testkit::ledger_fixture::{LedgerFixture, sealed_under};
 use super::support::approvals::{WAIT, approve, deny, people, process, question, requesting};
 use super::support::calls::{Caller, another};
 use super::support::refused;
+use super::support::replicas::Replicas;
 
 contract!(
     a_call_is_stored_with_its_event_and_claimed_by_its_process,
@@ -33,6 +35,7 @@ contract!(
     a_cancelled_call_is_not_admitted,
     an_agent_has_a_limited_number_of_calls_and_bytes,
     the_same_call_under_the_same_key_is_stored_once,
+    of_two_repetitions_at_the_same_moment_one_is_stored,
     what_was_cut_off_ends_and_old_outcomes_are_deleted,
     sealed_calls_follow_the_master_key,
 );
@@ -64,6 +67,7 @@ fn storing(caller: &Caller, process: ProcessId, key: Option<&str>) -> DetachCall
         sealed: sealed_under("first"),
         arguments_hash: "ab".repeat(32),
         request_digest: key.map(|_| "digest".to_owned()),
+        repeats: None,
         process,
         limits: LIMITS,
     }
@@ -334,6 +338,39 @@ async fn the_same_call_under_the_same_key_is_stored_once(fixture: &LedgerFixture
     let mut other = storing(&caller, own, Some("order-1"));
     other.request_digest = Some("another".to_owned());
     refused(&caller.tenant, Code::IdempotencyConflict, ledger.detach_call(other)).await;
+}
+
+async fn of_two_repetitions_at_the_same_moment_one_is_stored(fixture: &LedgerFixture) {
+    let replicas = Replicas::of(fixture).await;
+    let caller = replicas.here();
+    let (own, ledger) = (process(&caller.tenant), &caller.tenant.ledger);
+    let repetition = |caller: &Caller, digest: usize, number: usize| DetachCall {
+        repeats: Some(format!("again-{digest:032}-")),
+        limits: DetachedLimits { calls: 1_000, bytes: 1 << 20 },
+        ..storing(caller, own, Some(&format!("again-{digest:032}-{number:016}")))
+    };
+    for digest in 0..16 {
+        let mut attempts = JoinSet::new();
+        for number in 0..4 {
+            let replica = replicas.turn(number).clone();
+            let command = repetition(&replica, digest, number);
+            attempts.spawn(async move { (command.call.id, replica.tenant.ledger.detach_call(command).await.unwrap()) });
+        }
+        let (accepted, known): (Vec<_>, Vec<_>) =
+            attempts.join_all().await.into_iter().partition(|(_, outcome)| *outcome == Detached::Accepted);
+        let [(id, _)] = accepted.as_slice() else { panic!("{accepted:?}") };
+        assert!(known.iter().all(|(_, outcome)| *outcome == Detached::Known(*id)), "{known:?}");
+    }
+    // The call of another agent is another one, and so is every call once the result of the first was fetched.
+    let other = Caller::of(&caller.tenant, "other").await;
+    assert_eq!(ledger.detach_call(repetition(&other, 0, 9)).await.unwrap(), Detached::Accepted);
+    let first = repetition(caller, 99, 0);
+    let (tenant, id) = (&caller.tenant.id, first.call.id);
+    assert_eq!(ledger.detach_call(first).await.unwrap(), Detached::Accepted);
+    ledger.finish_detached(tenant, id, finish(caller, own)).await.unwrap();
+    assert_eq!(ledger.detach_call(repetition(caller, 99, 1)).await.unwrap(), Detached::Known(id));
+    assert!(ledger.forget_outcome(tenant, id).await.unwrap());
+    assert_eq!(ledger.detach_call(repetition(caller, 99, 2)).await.unwrap(), Detached::Accepted);
 }
 
 async fn what_was_cut_off_ends_and_old_outcomes_are_deleted(fixture: &LedgerFixture) {

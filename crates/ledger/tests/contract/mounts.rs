@@ -60,6 +60,7 @@ fn addition(tenant: &TestTenant, offer: &Offer) -> AddMount {
         trusted: false,
         hidden_characters: HiddenCharacters::Strip,
         credential: None,
+        declared: false,
         era: offer.era,
         pinned: None,
         seen: offer.server.clone(),

@@ -22,6 +22,7 @@ contract!(
     a_call_is_made_in_a_session_until_its_time_is_over_to_the_millisecond,
     beside_a_call_without_a_session_others_are_made,
     a_session_is_not_closed_while_a_call_of_it_is_under_way,
+    the_session_of_a_mounted_server_is_not_closed_while_its_principal_calls_the_server,
     a_session_whose_call_was_cut_off_is_closed_after_that,
     what_is_overdue_is_closed_as_failed_once_in_all_tenants,
     many_sessions_are_closed_in_one_go,
@@ -223,6 +224,25 @@ async fn beside_a_call_without_a_session_others_are_made(fixture: &LedgerFixture
     refusal_of(refused, Code::SessionNotFound);
     assert_eq!((inside, outside), (Admission::Admitted, Admission::Admitted));
     assert!(kinds_of_run(&caller, "run-2").await.is_empty());
+}
+
+async fn the_session_of_a_mounted_server_is_not_closed_while_its_principal_calls_the_server(fixture: &LedgerFixture) {
+    let caller = opened(fixture).await;
+    let grant = caller.grant(None).await;
+    let call = caller.call(&grant).await;
+    let service = call.invocation.service.clone().unwrap();
+    let mut sessions = Vec::new();
+    for tool in [ToolSession::of_mount(&service), "mcp:other".to_owned()] {
+        let session = ToolSession { tool, ..new_session(&caller, "run-1") };
+        let audit = caller.tenant.audit_of(&caller.agent);
+        caller.tenant.ledger.open_session(OpenSession { audit, session: session.clone(), most: MOST }).await.unwrap();
+        sessions.push(session);
+    }
+    assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
+    refused(&caller.tenant, Code::VersionConflict, close(&caller, &sessions[0], true)).await;
+    close(&caller, &sessions[1], true).await.unwrap();
+    caller.settle(&call, "{}").await;
+    close(&caller, &sessions[0], true).await.unwrap();
 }
 
 async fn a_session_is_not_closed_while_a_call_of_it_is_under_way(fixture: &LedgerFixture) {

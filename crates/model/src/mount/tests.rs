@@ -18,6 +18,7 @@ pub(super) fn mount() -> Mount {
         trusted: false,
         hidden_characters: HiddenCharacters::Show,
         credential: None,
+        declared: false,
         era: McpEra::Modern,
         pinned: Some(identity()),
         seen: identity(),

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::reading::{Fields, parsed, refuse, word};
 use super::{DefinitionError, HttpMethod, RenderedBody, RenderedRequest};
 use crate::canonical::{to_canonical, write_string};
+use crate::client_input::ClientInput;
 use crate::connection::BaseUrl;
 use crate::merkle::sha256;
 use crate::text::check_line;
@@ -81,6 +82,11 @@ words! {
 }
 
 impl McpMethod {
+    /// Whether a server may respond with a request for input.
+    pub fn asks(self) -> bool {
+        matches!(self, Self::CallTool | Self::GetPrompt | Self::ReadResource)
+    }
+
     /// The parameters of the request that a call may set. For a tool all parameters are its arguments.
     fn members(self) -> Option<&'static [&'static str]> {
         match self {
@@ -149,8 +155,9 @@ impl McpMapping {
         }
     }
 
-    /// The JSON-RPC request for these parameters of a call, without its id and `_meta`, which belong to the connection.
-    pub fn message(&self, parameters: &Map<String, Value>) -> Result<Vec<u8>, String> {
+    /// The JSON-RPC request for these parameters of a call, without its id and `_meta`, which belong to the connection;
+    /// with the input that the client of the call has sent, where the method takes any.
+    pub fn message(&self, parameters: &Map<String, Value>, input: Option<&ClientInput>) -> Result<Vec<u8>, String> {
         let mut message = Vec::with_capacity(256);
         message.extend_from_slice(self.method.opening().as_bytes());
         match self.method.members() {
@@ -170,13 +177,24 @@ impl McpMapping {
                 }
             }
         }
+        for (name, value) in input.filter(|_| self.method.asks()).map(ClientInput::members).into_iter().flatten() {
+            message.extend_from_slice(if message.last() == Some(&b'{') { b"" } else { b"," });
+            write_string(name, &mut message);
+            message.push(b':');
+            write(&value, &mut message);
+        }
         message.extend_from_slice(b"}}");
         Ok(message)
     }
 
     /// The request to a server at this endpoint.
-    pub fn render(&self, endpoint: &BaseUrl, parameters: &Map<String, Value>) -> Result<RenderedRequest, String> {
-        let bytes = self.message(parameters)?;
+    pub fn render(
+        &self,
+        endpoint: &BaseUrl,
+        parameters: &Map<String, Value>,
+        input: Option<&ClientInput>,
+    ) -> Result<RenderedRequest, String> {
+        let bytes = self.message(parameters, input)?;
         Ok(RenderedRequest {
             method: HttpMethod::Post,
             url: endpoint.as_url().clone(),

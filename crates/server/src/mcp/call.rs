@@ -13,11 +13,13 @@ use toolgate_model::text::check_identifier;
 
 use super::client::{self, Capabilities};
 use super::era::Era;
+use super::input::{Asking, Given, Sent};
 use super::interruption::{self, Continued};
+use super::live::Live;
 use super::message::{Params, RequestId};
 use super::progressive::{self, Wanted};
 use super::reply::{Reply, RpcError};
-use super::{headers, held, list, result};
+use super::{headers, held, list};
 use crate::router::App;
 
 /// A request on its way, with all that a method may need.
@@ -34,25 +36,30 @@ pub(super) struct Context {
     pub(super) address: IpAddr,
     /// The headers of a modern request, which repeat some of its arguments.
     pub(super) headers: Option<HeaderMap>,
+    /// What the request is, if a mounted server may interrupt it to ask the client for input.
+    pub(super) asking: Option<Asking>,
+    /// Reaches the client before the response.
+    pub(super) live: Option<Live>,
 }
+
+/// The method of calls of tools.
+pub(super) const TOOL_CALL: &str = "tools/call";
 
 pub(super) async fn tool(context: Context, mut params: Params) -> Result<Reply, RpcError> {
     let name = params.take_text("name")?;
     let arguments = params.take_object("arguments")?;
-    let continued = Continued::take(&mut params)?;
+    let sent = Sent::take(&mut params)?;
     let trace = client::trace(&params);
     if let Some(headers) = &context.headers {
         check_headers(&context, headers, &name, &arguments).await?;
     }
     let calling = async move {
         if !progressive::is_on(&context.caller) {
-            return named(context, &name, arguments, continued).await;
+            return named(context, &name, arguments, sent).await;
         }
         match progressive::wanted(&context, &name, arguments).await? {
             Wanted::Result(members) => Ok(Reply::Result(members)),
-            Wanted::Call(inner, arguments) => {
-                progressive::as_result(named(context, &inner, arguments, continued).await)
-            }
+            Wanted::Call(inner, arguments) => progressive::as_result(named(context, &inner, arguments, sent).await),
         }
     };
     match RequestContext::current() {
@@ -82,33 +89,38 @@ async fn check_headers(
 }
 
 /// Calls the tool of this name.
-async fn named(
-    context: Context,
-    name: &str,
-    arguments: Map<String, Value>,
-    continued: Option<Continued>,
-) -> Result<Reply, RpcError> {
+async fn named(context: Context, name: &str, arguments: Map<String, Value>, sent: Sent) -> Result<Reply, RpcError> {
     let called = context.app.gate.administration.called_by_alias(&context.caller, name);
     let tool = called.filter(|tool| check_identifier(tool).is_ok()).ok_or_else(RpcError::unknown_tool)?;
-    call(context, tool, arguments, continued).await
+    call(context, tool, arguments, sent).await
 }
 
 async fn call(
-    context: Context,
+    mut context: Context,
     tool: String,
     arguments: Map<String, Value>,
-    continued: Option<Continued>,
+    sent: Sent,
 ) -> Result<Reply, RpcError> {
-    if let Some(continued) = continued {
+    context.asking = Asking::of(&context, TOOL_CALL, &tool, &arguments);
+    if let Some(continued) = Continued::of(&sent) {
         let id = continued.call(&context, &tool, &arguments).await?;
         return held::go_on(context, id, continued.is_declined).await;
     }
     let Context { app, caller, presence, address, .. } = &context;
     let digest = interruption::digest(&context, &tool, &arguments);
-    let request = CallRequest { presence: Some(presence.clone()), ..CallRequest::new(tool, arguments, *address) };
+    let given = Given::of(&context, sent)?;
+    let is_continuation = given.is_continuation();
+    let live = context.live.as_ref();
+    let request = CallRequest {
+        presence: Some(presence.clone()),
+        observer: live.and_then(|live| live.observer.clone()),
+        client: live.and_then(|live| live.client.clone()),
+        ..CallRequest::new(tool, arguments, *address)
+    };
+    let request = given.with(request);
     let pipeline = &app.gate.pipeline;
-    let invoked = match context.capabilities.follows_tasks {
-        // Whoever follows a call has no reason to repeat it.
+    let invoked = match context.capabilities.follows_tasks || is_continuation {
+        // Whoever follows a call has no reason to repeat it, and input is sent once.
         true => pipeline.invoke_detaching(caller.clone(), request).await,
         false => match pipeline.invoke_or_pick_up(caller.clone(), request).await {
             Ok(Repeated::Known(id)) => return held::reply(context, id, None).await,
@@ -121,5 +133,5 @@ async fn call(
         Ok(Invoked::Completed(result)) => Ok(*result),
         Err(denial) => Err(denial),
     };
-    result::of_outcome(outcome).map(Reply::Result)
+    context.delivered(outcome).map(Reply::Result)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_gate::request_context::CallerTrace;
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::trace_context::{TraceParent, trace_state};
 
 use super::message::Params;
@@ -17,8 +18,8 @@ pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
 /// What a client can do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Capabilities {
-    /// It opens URLs for its user.
-    pub(super) opens_urls: bool,
+    /// What it can be asked for during a call.
+    pub(super) input: InputCapabilities,
     /// It follows tasks.
     pub(super) follows_tasks: bool,
 }
@@ -29,7 +30,7 @@ impl Capabilities {
             let found = declared.and_then(|declared| declared.get(path[0])).and_then(|inner| inner.get(path[1]));
             found.is_some_and(Value::is_object)
         };
-        Self { opens_urls: has(["elicitation", "url"]), follows_tasks: has(["extensions", TASKS]) }
+        Self { input: InputCapabilities::of(declared), follows_tasks: has(["extensions", TASKS]) }
     }
 
     /// Those of a modern request.

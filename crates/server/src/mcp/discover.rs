@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::client::TASKS;
 use super::era::{Era, LegacyVersion, supported};
-use super::reply::{Reply, server_info};
+use super::reply::{Reply, ServerInfo};
 
 /// How long a client may rely on what it was told here, in milliseconds.
 const LIFETIME: u64 = 3_600_000;
@@ -27,7 +27,7 @@ pub(super) fn initialized(version: LegacyVersion) -> Map<String, Value> {
     let mut result = Map::new();
     result.insert("protocolVersion".to_owned(), json!(version.as_str()));
     result.insert("capabilities".to_owned(), capabilities(Era::Legacy(version)));
-    result.insert("serverInfo".to_owned(), server_info());
+    result.insert("serverInfo".to_owned(), json!(ServerInfo::OWN));
     result.insert("instructions".to_owned(), json!(INSTRUCTIONS));
     result
 }
@@ -39,7 +39,8 @@ pub(super) fn cached(result: &mut Map<String, Value>, milliseconds: u64) {
 }
 
 fn capabilities(era: Era) -> Value {
-    let mut capabilities = json!({"tools": {"listChanged": true}, "resources": {}, "prompts": {}, "completions": {}});
+    let changes = json!({"listChanged": true});
+    let mut capabilities = json!({"tools": changes, "resources": changes, "prompts": changes, "completions": {}});
     let more = match era {
         Era::Modern => ("extensions", json!({TASKS: {}})),
         // Nothing is ever logged to a client; those that set a level must not fail.

@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use serde_json::Map;
+use serde_json::{Map, Value};
 use toolgate_gate::Caller;
 use toolgate_gate::call::Presence;
 use toolgate_gate::ports::ledger::Freshness;
@@ -18,10 +18,12 @@ use toolgate_gate::request_context::in_current_request;
 use super::call::{self, Context};
 use super::client::{self, Capabilities};
 use super::era::{Era, LegacyVersion};
+use super::live::InSession;
+use super::log_level::LogLevel;
 use super::message::{self, Message, Params, RequestId};
 use super::reply::{Reply, RpcError, challenged, forbidden, only_post, refused};
 use super::sessions::{Known, Owner, SessionId};
-use super::{discover, forward, headers, list, listen, origin, tasks};
+use super::{discover, forward, headers, list, listen, live, origin, tasks};
 use crate::body::{self, Nothing};
 use crate::limiter::BodyShare;
 use crate::protected_resource::ProtectedResource;
@@ -105,21 +107,17 @@ async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Respons
     };
     // The call may outlive its request, and with it what was read from the body.
     let _held = parts.extensions.get::<Arc<BodyShare>>().cloned();
-    let headers = parts.headers.clone();
-    let bytes = match body::json_bytes(Request::from_parts(parts, body), app.max_body).await {
+    let bytes = match body::json_bytes(&parts, body, app.max_body).await {
         Ok(bytes) => bytes,
         Err(refusal) => return refused(&refusal),
     };
     let message = message::read(&bytes);
     drop(bytes);
-    let incoming = Incoming { app, caller, address, headers, presence };
+    let incoming = Incoming { app, caller, address, headers: parts.headers, presence };
     match message {
         Ok(Message::Request { id, method, params }) => incoming.request(id, &method, params).await,
         Ok(Message::Notification { method, params }) => incoming.notification(&method, &params),
-        Ok(Message::Response) => match Era::of_headers(&incoming.headers) {
-            Era::Modern => RpcError::invalid_request("this server sends no requests").response(Era::Modern, None),
-            Era::Legacy(_) => StatusCode::ACCEPTED.into_response(),
-        },
+        Ok(Message::Response { id, result }) => incoming.response(id.as_ref(), result),
         Err(unreadable) => unreadable.error.response(Era::of_headers(&incoming.headers), unreadable.id.as_ref()),
     }
 }
@@ -160,7 +158,8 @@ impl Incoming {
         let app = Arc::clone(&self.app);
         let mut context = self.context(era, id.clone(), known.capabilities, &params);
         context.presence = app.mcp.sessions.begin_call(session, &id, &context.presence);
-        let reply = legacy(context, method, params).await;
+        let in_session = InSession { id: session, log_level: known.log_level };
+        let reply = legacy(context, method, params, in_session).await;
         app.mcp.sessions.end_call(session, &id);
         responded(era, &id, reply)
     }
@@ -173,7 +172,7 @@ impl Incoming {
             Err(error) => return error.response(era, Some(id)),
         };
         let capabilities = Capabilities::of(params.get("capabilities"));
-        let known = Known { version, capabilities };
+        let known = Known { version, capabilities, log_level: None };
         let session = match self.app.mcp.sessions.open(&owner(&self.caller), known) {
             Ok(session) => session,
             Err(refusal) => return refused(&refusal),
@@ -183,6 +182,22 @@ impl Incoming {
             response.headers_mut().insert(SESSION, value);
         }
         response
+    }
+
+    /// The response to a request that was sent on a stream of a session.
+    fn response(self, id: Option<&RequestId>, result: Result<Map<String, Value>, i64>) -> Response {
+        if Era::of_headers(&self.headers).is_modern() {
+            return RpcError::invalid_request("this server sends no requests").response(Era::Modern, None);
+        }
+        let session = match self.session() {
+            Ok((session, _)) => session,
+            Err(response) => return *response,
+        };
+        // One that nobody waits for is of no use, and does no harm.
+        if let Some(RequestId(Value::String(id))) = id {
+            self.app.mcp.sessions.answer(session, id, result);
+        }
+        StatusCode::ACCEPTED.into_response()
     }
 
     fn notification(self, method: &str, params: &Params) -> Response {
@@ -221,6 +236,8 @@ impl Incoming {
             caller: self.caller,
             presence: self.presence,
             address: self.address,
+            asking: None,
+            live: None,
         }
     }
 }
@@ -235,7 +252,7 @@ fn responded(era: Era, id: &RequestId, reply: Result<Reply, RpcError>) -> Respon
 /// The methods of the modern era.
 async fn modern(mut context: Context, method: &str, mut params: Params) -> Result<Reply, RpcError> {
     match method {
-        "tools/call" => return call::tool(context, params).await,
+        call::TOOL_CALL => return live::tool(context, params, None).await,
         "server/discover" => return Ok(discover::discover()),
         _ => context.refresh().await?,
     }
@@ -245,26 +262,32 @@ async fn modern(mut context: Context, method: &str, mut params: Params) -> Resul
         "tasks/get" => tasks::get(&context, params).await,
         "tasks/update" => tasks::update(&context, params).await,
         "tasks/cancel" => tasks::cancel(&context, params).await,
-        other => forwarded(&context, other, params).await,
+        other => forwarded(&mut context, other, params).await,
     }
 }
 
 /// The methods of a session.
-async fn legacy(mut context: Context, method: &str, mut params: Params) -> Result<Reply, RpcError> {
+async fn legacy(mut context: Context, method: &str, mut params: Params, session: InSession) -> Result<Reply, RpcError> {
     match method {
-        "tools/call" => return call::tool(context, params).await,
-        // Nothing is ever logged to a client, at whatever level.
-        "ping" | "logging/setLevel" => return Ok(Reply::Result(Map::new())),
+        call::TOOL_CALL => return live::tool(context, params, Some(session)).await,
+        "ping" => return Ok(Reply::Result(Map::new())),
+        // What mounted servers log during a call is passed on from here on.
+        "logging/setLevel" => {
+            let level = LogLevel::parse(&params.take_text("level")?);
+            let level = level.ok_or_else(|| RpcError::invalid_params("`params.level` is no level of log messages"))?;
+            context.app.mcp.sessions.set_log_level(session.id, level);
+            return Ok(Reply::Result(Map::new()));
+        }
         _ => context.refresh().await?,
     }
     match method {
         "tools/list" => list::tools(&context.app, &context.caller, context.era, &mut params).await,
-        other => forwarded(&context, other, params).await,
+        other => forwarded(&mut context, other, params).await,
     }
 }
 
 /// The methods that mounted servers answer.
-async fn forwarded(context: &Context, method: &str, params: Params) -> Result<Reply, RpcError> {
+async fn forwarded(context: &mut Context, method: &str, params: Params) -> Result<Reply, RpcError> {
     forward::method(context, method, params).await.unwrap_or_else(|| Err(RpcError::unknown_method()))
 }
 

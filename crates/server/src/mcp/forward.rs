@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::call::CallRequest;
+use toolgate_gate::call::{CallRequest, CallResult, Denial};
 use toolgate_gate::catalog::Tool;
 use toolgate_gate::refusal::Refusal;
 
 use super::call::Context;
 use super::discover::cached;
+use super::input::{Asking, Given, Sent};
 use super::message::Params;
 use super::reply::{Reply, RpcError};
 use super::result;
@@ -34,7 +35,7 @@ const TEMPLATES: List = List { tool: "mcp.resources.templates", member: "resourc
 const PROMPTS: List = List { tool: "mcp.prompts.list", member: "prompts", name: "name" };
 
 /// Answers a method of mounted servers; `None` where it is none.
-pub(super) async fn method(context: &Context, method: &str, params: Params) -> Option<Result<Reply, RpcError>> {
+pub(super) async fn method(context: &mut Context, method: &str, params: Params) -> Option<Result<Reply, RpcError>> {
     Some(match method {
         "resources/list" => list(context, &RESOURCES, params).await,
         "resources/templates/list" => list(context, &TEMPLATES, params).await,
@@ -77,13 +78,17 @@ async fn list(context: &Context, list: &List, mut params: Params) -> Result<Repl
     Ok(Reply::Result(private(context, members)))
 }
 
-async fn read(context: &Context, mut params: Params) -> Result<Reply, RpcError> {
+async fn read(context: &mut Context, mut params: Params) -> Result<Reply, RpcError> {
     let uri = params.take_text("uri")?;
     let missing =
         || RpcError { data: Some(json!({"uri": uri})), ..RpcError::invalid_params("there is no such resource") };
     let resource = names::resource(context, "mcp.resources.read", &uri).await?.ok_or_else(missing)?;
     let arguments = Map::from_iter([("uri".to_owned(), json!(resource.own))]);
-    let mut found = invoke(context, &resource.tool, arguments).await?;
+    let sent = Sent::take(&mut params)?;
+    let mut found = match invoke_asking(context, "resources/read", &resource.tool, arguments, sent).await? {
+        Asked::Result(found) => found,
+        asked @ Asked::Input(_) => return Ok(asked.into_reply()),
+    };
     // A client that reads a URI of the server's own is told of that one.
     if let (true, Some(Value::Array(contents))) = (resource.is_qualified, found.get_mut("contents")) {
         contents.iter_mut().for_each(|content| names::rename(content, "uri", &resource.tool.service));
@@ -91,14 +96,15 @@ async fn read(context: &Context, mut params: Params) -> Result<Reply, RpcError> 
     Ok(Reply::Result(private(context, found)))
 }
 
-async fn prompt(context: &Context, mut params: Params) -> Result<Reply, RpcError> {
+async fn prompt(context: &mut Context, mut params: Params) -> Result<Reply, RpcError> {
     let name = params.take_text("name")?;
     let arguments = params.take_object("arguments")?;
     let missing = || RpcError::invalid_params("there is no such prompt");
     let prompt = names::prompt(context, "mcp.prompts.get", &name).await?.ok_or_else(missing)?;
     let arguments =
         Map::from_iter([("name".to_owned(), json!(prompt.own)), ("arguments".to_owned(), json!(arguments))]);
-    invoke(context, &prompt.tool, arguments).await.map(Reply::Result)
+    let sent = Sent::take(&mut params)?;
+    invoke_asking(context, "prompts/get", &prompt.tool, arguments, sent).await.map(Asked::into_reply)
 }
 
 async fn complete(context: &Context, mut params: Params) -> Result<Reply, RpcError> {
@@ -123,11 +129,48 @@ async fn complete(context: &Context, mut params: Params) -> Result<Reply, RpcErr
 
 /// Calls a tool of a mount; returns the members of its result.
 async fn invoke(context: &Context, tool: &Tool, arguments: Map<String, Value>) -> Result<Map<String, Value>, RpcError> {
-    let request = CallRequest {
+    members(context.app.gate.pipeline.invoke(context.caller.clone(), request(context, tool, arguments)).await)
+}
+
+/// The same for a method that a server may interrupt to ask the client for input.
+async fn invoke_asking(
+    context: &mut Context,
+    method: &'static str,
+    tool: &Tool,
+    arguments: Map<String, Value>,
+    sent: Sent,
+) -> Result<Asked, RpcError> {
+    context.asking = Asking::of(context, method, tool.qualified_name(), &arguments);
+    let request = Given::of(context, sent)?.with(request(context, tool, arguments));
+    let outcome = context.app.gate.pipeline.invoke(context.caller.clone(), request).await;
+    match context.interrupted(&outcome) {
+        Some(interrupted) => interrupted.map(Asked::Input),
+        None => members(outcome).map(Asked::Result),
+    }
+}
+
+/// What came of a method that a server may interrupt.
+enum Asked {
+    Result(Map<String, Value>),
+    Input(Map<String, Value>),
+}
+
+impl Asked {
+    fn into_reply(self) -> Reply {
+        match self {
+            Self::Result(members) | Self::Input(members) => Reply::Result(members),
+        }
+    }
+}
+
+fn request(context: &Context, tool: &Tool, arguments: Map<String, Value>) -> CallRequest {
+    CallRequest {
         presence: Some(context.presence.clone()),
         ..CallRequest::new(tool.qualified_name().to_owned(), arguments, context.address)
-    };
-    let outcome = context.app.gate.pipeline.invoke(context.caller.clone(), request).await;
+    }
+}
+
+fn members(outcome: Result<CallResult, Denial>) -> Result<Map<String, Value>, RpcError> {
     match outcome {
         Ok(result) if result.outcome.error.is_none() => match result.outcome.result {
             Some(Value::Object(members)) => Ok(members),

@@ -82,7 +82,7 @@ impl Context {
         if let Err(refusal) = self.app.gate.pipeline.picked_up(&self.caller, id).await {
             tracing::warn!(%id, %refusal, "the result of a call was fetched and could not be forgotten");
         }
-        result::of_outcome(outcome)
+        self.delivered(outcome)
     }
 }
 
@@ -140,7 +140,7 @@ impl Held {
         self.ended = true;
         let outcome = self.context.outcome(self.id, view).await;
         let id = &self.context.id;
-        let written = outcome.and_then(|members| message(id, &completed(self.context.era, members)));
+        let written = outcome.and_then(|members| message(id, &completed(self.context.era, &members)));
         Some(sse::event(&written.unwrap_or_else(|error| error.body(Some(id)).to_string())))
     }
 

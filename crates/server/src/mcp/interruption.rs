@@ -6,18 +6,18 @@ use serde_json::{Map, Value, json};
 use toolgate_gate::call::{DetachedView, call_digest};
 use toolgate_gate::ports::ledger::DetachedState;
 use toolgate_gate::refusal::Refusal;
-use toolgate_model::continuation::Bound;
+use toolgate_model::continuation::{Bound, is_sealed};
 use toolgate_model::id::InvocationId;
 
-use super::call::Context;
-use super::message::Params;
+use super::call::{Context, TOOL_CALL};
+use super::input::Sent;
 use super::reply::RpcError;
 use crate::shutdown::Phase;
 
 /// The one thing that the client is asked for.
 const INPUT: &str = "approval";
 
-/// What a client sends to go on with an interrupted call.
+/// What a client sends to go on with a call that was interrupted for an approval.
 pub(super) struct Continued {
     state: String,
     /// Whether its user did not want to open the page.
@@ -25,11 +25,10 @@ pub(super) struct Continued {
 }
 
 impl Continued {
-    pub(super) fn take(params: &mut Params) -> Result<Option<Self>, RpcError> {
-        let Some(state) = params.take_optional_text("requestState")? else { return Ok(None) };
-        let responses = params.take_object("inputResponses")?;
-        let action = responses.get(INPUT).and_then(|response| response.get("action")).and_then(Value::as_str);
-        Ok(Some(Self { state, is_declined: matches!(action, Some("decline" | "cancel")) }))
+    pub(super) fn of(sent: &Sent) -> Option<Self> {
+        let state = sent.state.clone().filter(|state| !is_sealed(state))?;
+        let action = sent.responses.get(INPUT).and_then(|response| response.get("action")).and_then(Value::as_str);
+        Some(Self { state, is_declined: matches!(action, Some("decline" | "cancel")) })
     }
 
     /// The call that is to go on: one of this caller, with the same arguments, whose result was not fetched yet.
@@ -40,12 +39,11 @@ impl Continued {
         arguments: &Map<String, Value>,
     ) -> Result<InvocationId, RpcError> {
         let app = &context.app;
-        let wrong =
-            || RpcError::invalid_params("`requestState` is not one that was given for this call, or it was used");
         let digest = call_digest(tool, arguments);
-        let found = app.gate.continuations.read(bound(context, &digest), app.gate.clock.now(), &self.state);
-        let call = found.ok_or_else(wrong)?;
-        app.gate.detached.detached_call(&context.caller, call).await.map_err(|_| wrong())?;
+        let bound = bound(context, TOOL_CALL, &digest);
+        let call = app.gate.continuations.read(bound, app.gate.clock.now(), &self.state);
+        let call = call.ok_or_else(RpcError::unknown_state)?;
+        app.gate.detached.detached_call(&context.caller, call).await.map_err(|_| RpcError::unknown_state())?;
         Ok(call)
     }
 }
@@ -53,7 +51,7 @@ impl Continued {
 /// The digest that an interruption is bound to; `None` where calls are not interrupted for this client.
 pub(super) fn digest(context: &Context, tool: &str, arguments: &Map<String, Value>) -> Option<String> {
     let can =
-        context.era.is_modern() && context.capabilities.opens_urls && context.app.mcp.settings.public_url.is_some();
+        context.era.is_modern() && context.capabilities.input.url && context.app.mcp.settings.public_url.is_some();
     can.then(|| call_digest(tool, arguments))
 }
 
@@ -70,7 +68,7 @@ pub(super) async fn interrupted(
     let url = format!("{public_url}/approvals/open/{}", link.expose());
     let message = format!("A person must approve this call ({approval}). Open the page as somebody who may decide it.");
     let input = json!({"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}});
-    let state = app.gate.continuations.write(bound(context, digest), call, until);
+    let state = app.gate.continuations.write(bound(context, TOOL_CALL, digest), call, until);
     Ok(Some(Map::from_iter([
         ("resultType".to_owned(), json!("input_required")),
         ("inputRequests".to_owned(), json!({INPUT: input})),
@@ -78,9 +76,9 @@ pub(super) async fn interrupted(
     ])))
 }
 
-fn bound<'a>(context: &'a Context, digest: &'a str) -> Bound<'a> {
-    let (tenant, principal) = (context.caller.tenant(), context.caller.id());
-    Bound { tenant, principal, method: "tools/call", digest }
+/// What a continuation for this caller is bound to.
+pub(super) fn bound<'a>(context: &'a Context, method: &'a str, digest: &'a str) -> Bound<'a> {
+    Bound { tenant: context.caller.tenant(), principal: context.caller.id(), method, digest }
 }
 
 /// The approval that a call waits for, once it does.

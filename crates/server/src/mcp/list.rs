@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use toolgate_gate::Caller;
 use toolgate_gate::catalog::Tool;
 use toolgate_gate::refusal::Refusal;
@@ -10,7 +11,7 @@ use toolgate_model::tool_alias;
 use super::era::Era;
 use super::message::Params;
 use super::progressive;
-use super::reply::{Reply, RpcError, SERVER_INFO, server_info};
+use super::reply::{Reply, RpcError, SERVER_INFO, ServerInfo};
 use crate::router::App;
 
 /// The most tools of one page.
@@ -61,7 +62,7 @@ fn written<'a>(page: impl Iterator<Item = &'a str> + Clone, next: Option<&str>, 
     if era.is_modern() {
         text.push_str(&format!(
             ",\"resultType\":\"complete\",\"ttlMs\":{LIFETIME},\"cacheScope\":\"private\",\"_meta\":{{\"{SERVER_INFO}\":{}}}",
-            server_info()
+            json!(ServerInfo::OWN)
         ));
     }
     text.push('}');

@@ -18,8 +18,11 @@ pub(super) enum Message {
         method: String,
         params: Params,
     },
-    /// The response to a request of the server, of which there are none.
-    Response,
+    /// The response to a request of the server, with its result or the code of its error.
+    Response {
+        id: Option<RequestId>,
+        result: Result<Map<String, Value>, i64>,
+    },
 }
 
 /// The id of a request, which its response repeats: a string or an integer.
@@ -123,7 +126,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Message, Box<Unreadable>> {
     }
     let method = match members.remove("method") {
         Some(Value::String(method)) => method,
-        None if members.contains_key("result") || members.contains_key("error") => return Ok(Message::Response),
+        None if members.contains_key("result") || members.contains_key("error") => {
+            let result = match members.remove("result") {
+                Some(Value::Object(result)) => Ok(result),
+                _ => Err(members.get("error").and_then(|error| error.get("code")?.as_i64()).unwrap_or(-32603)),
+            };
+            return Ok(Message::Response { id, result });
+        }
         _ => return Err(unreadable(id, RpcError::invalid_request("`method` must be a string"))),
     };
     match (Params::of(members.remove("params")), id) {
@@ -154,7 +163,14 @@ mod tests {
         assert_eq!(params.take_optional_text("cursor").unwrap().as_deref(), Some("a"));
         let text = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         assert!(matches!(read(text), Ok(Message::Notification { .. })));
-        assert_eq!(read(br#"{"jsonrpc":"2.0","id":"a","result":{}}"#), Ok(Message::Response));
+        let response = |text: &str| match read(text.as_bytes()) {
+            Ok(Message::Response { id, result }) => (id.map(|RequestId(id)| id), result),
+            _ => panic!("a response"),
+        };
+        assert_eq!(response(r#"{"jsonrpc":"2.0","id":"a","result":{}}"#), (Some(json!("a")), Ok(Map::new())));
+        assert_eq!(response(r#"{"jsonrpc":"2.0","id":"a","error":{"code":-1}}"#), (Some(json!("a")), Err(-1)));
+        assert_eq!(response(r#"{"jsonrpc":"2.0","id":"a","result":7}"#), (Some(json!("a")), Err(-32603)));
+        assert_eq!(response(r#"{"jsonrpc":"2.0","error":null}"#), (None, Err(-32603)));
     }
 
     #[test]

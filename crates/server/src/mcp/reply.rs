@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 use toolgate_gate::refusal::{Code, Kind, Refusal};
 
@@ -49,6 +49,11 @@ impl RpcError {
     /// The same for every tool that is not there for the caller, whatever the reason.
     pub(super) fn unknown_tool() -> Self {
         Self::invalid_params("unknown tool: list the tools again, and call one of them by its name")
+    }
+
+    /// The same for every `requestState` that is of no use, whatever the reason.
+    pub(super) fn unknown_state() -> Self {
+        Self::invalid_params("`requestState` is not one that was given for this call, or it was used")
     }
 
     pub(super) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
@@ -159,7 +164,7 @@ impl Reply {
     pub(super) fn response(self, era: Era, id: &RequestId) -> Response {
         let written = match self {
             Self::Whole(response) => return *response,
-            Self::Result(members) => message(id, &completed(era, members)),
+            Self::Result(members) => message(id, &completed(era, &members)),
             Self::Written(result) => Ok(enclosed(id, &result)),
         };
         match written {
@@ -169,31 +174,89 @@ impl Reply {
     }
 }
 
-/// The members that every result of the modern era has besides its own.
-pub(super) fn completed(era: Era, mut members: Map<String, Value>) -> Map<String, Value> {
-    if era.is_modern() {
-        members.entry("resultType").or_insert_with(|| json!("complete"));
-        let meta = members.entry("_meta").or_insert_with(|| json!({}));
-        if let Some(meta) = meta.as_object_mut() {
-            meta.insert(SERVER_INFO.to_owned(), server_info());
+/// A result with the members that every result of the modern era has besides its own. They are written, not inserted:
+/// they are the same in every result.
+pub(super) struct Completed<'a> {
+    era: Era,
+    members: &'a Map<String, Value>,
+}
+
+pub(super) fn completed(era: Era, members: &Map<String, Value>) -> Completed<'_> {
+    Completed { era, members }
+}
+
+impl Serialize for Completed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !self.era.is_modern() {
+            return self.members.serialize(serializer);
         }
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.members.iter().filter(|(name, _)| *name != META) {
+            map.serialize_entry(name, value)?;
+        }
+        if !self.members.contains_key("resultType") {
+            map.serialize_entry("resultType", "complete")?;
+        }
+        match self.members.get(META) {
+            Some(other) if !other.is_object() => map.serialize_entry(META, other)?,
+            meta => map.serialize_entry(META, &Meta(meta.and_then(Value::as_object)))?,
+        }
+        map.end()
     }
-    members
+}
+
+const META: &str = "_meta";
+
+/// The `_meta` of a result, with the name of this server.
+struct Meta<'a>(Option<&'a Map<String, Value>>);
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.0.into_iter().flatten().filter(|(name, _)| *name != SERVER_INFO) {
+            map.serialize_entry(name, value)?;
+        }
+        map.serialize_entry(SERVER_INFO, &ServerInfo::OWN)?;
+        map.end()
+    }
 }
 
 /// What this server calls itself.
-pub(super) fn server_info() -> Value {
-    json!({"name": "toolgate", "title": "Toolgate", "version": env!("CARGO_PKG_VERSION")})
+#[derive(serde::Serialize)]
+pub(super) struct ServerInfo {
+    name: &'static str,
+    title: &'static str,
+    version: &'static str,
+}
+
+impl ServerInfo {
+    pub(super) const OWN: Self = Self { name: "toolgate", title: "Toolgate", version: env!("CARGO_PKG_VERSION") };
 }
 
 /// The message with a result.
 pub(super) fn message(id: &RequestId, result: &impl Serialize) -> Result<String, RpcError> {
-    let result =
-        serde_json::to_string(result).map_err(|_| RpcError::internal("the result cannot be written as JSON"))?;
-    Ok(enclosed(id, &result))
+    let unwritable = || RpcError::internal("the result cannot be written as JSON");
+    let mut message = opening(id);
+    serde_json::to_writer(&mut message, result).map_err(|_| unwritable())?;
+    message.push(b'}');
+    String::from_utf8(message).map_err(|_| unwritable())
 }
 
-fn enclosed(RequestId(id): &RequestId, result: &str) -> String {
-    let id = id.to_string();
-    ["{\"jsonrpc\":\"2.0\",\"id\":", &id, ",\"result\":", result, "}"].concat()
+fn enclosed(id: &RequestId, result: &str) -> String {
+    let mut message = opening(id);
+    message.reserve(result.len() + 1);
+    message.extend_from_slice(result.as_bytes());
+    message.push(b'}');
+    // INVARIANT: JSON is UTF-8.
+    String::from_utf8(message).unwrap_or_default()
+}
+
+/// A message up to its result.
+fn opening(RequestId(id): &RequestId) -> Vec<u8> {
+    let mut message = Vec::with_capacity(512);
+    message.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    // INVARIANT: a string or an integer can be written, and a vector takes it.
+    let _ = serde_json::to_writer(&mut message, id);
+    message.extend_from_slice(b",\"result\":");
+    message
 }

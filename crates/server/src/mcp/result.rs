@@ -9,7 +9,7 @@ use toolgate_model::id::InvocationId;
 use super::reply::RpcError;
 
 /// Names the record of a call in the `_meta` of its result.
-const INVOCATION: &str = "toolgate/invocation_id";
+pub(super) const INVOCATION: &str = "toolgate/invocation_id";
 /// Names the code of a refusal or a failure there.
 const CODE: &str = "toolgate/code";
 

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 use toolgate_gate::call::{Presence, Waiting};
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::entropy::random;
@@ -15,10 +17,14 @@ use toolgate_model::time::Timestamp;
 use super::Settings;
 use super::client::Capabilities;
 use super::era::LegacyVersion;
+use super::log_level::LogLevel;
 use super::message::RequestId;
 
 #[cfg(test)]
 mod tests;
+
+/// How many requests a client of a session has to respond to at a time.
+const ASKED_LIMIT: usize = 64;
 
 /// The sessions of this gate.
 pub(super) struct Sessions {
@@ -49,6 +55,8 @@ struct Session {
     used: Timestamp,
     /// The calls in flight that the client may cancel, each with what ends it.
     calls: Vec<(RequestId, Waiting)>,
+    /// The requests that the client has not responded to yet, by their ids.
+    asked: HashMap<String, oneshot::Sender<Responded>>,
     streams: usize,
 }
 
@@ -67,11 +75,23 @@ impl Drop for OpenStream {
     }
 }
 
+/// What a client responds to a request: its result, or the code of its error.
+pub(super) type Responded = Result<Map<String, Value>, i64>;
+
+/// A request to a client.
+pub(super) struct Asked {
+    /// Unpredictable, so that nobody responds to what was not sent.
+    pub(super) id: String,
+    pub(super) response: oneshot::Receiver<Responded>,
+}
+
 /// What is known of a client since it opened its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) version: LegacyVersion,
     pub(super) capabilities: Capabilities,
+    /// The least severe log messages that it wants to see.
+    pub(super) log_level: Option<LogLevel>,
 }
 
 impl SessionId {
@@ -117,7 +137,7 @@ impl Sessions {
             oldest.into_iter().for_each(|oldest| state.end(oldest));
         }
         state.of_principal.entry(owner.clone()).or_default().push(id);
-        state.open.insert(id, Session { owner: owner.clone(), known, used: now, calls: Vec::new(), streams: 0 });
+        state.open.insert(id, Session::new(owner.clone(), known, now));
         Ok(id)
     }
 
@@ -168,12 +188,45 @@ impl Sessions {
         }
     }
 
+    /// A request to the client of a session; `None` where it has too many to respond to, or is gone.
+    pub(super) fn ask(&self, id: SessionId) -> Option<Asked> {
+        let number = u128::from_be_bytes(random().ok()?);
+        let mut state = self.state();
+        let session = state.open.get_mut(&id)?;
+        session.asked.retain(|_, sender| !sender.is_closed());
+        if session.asked.len() >= ASKED_LIMIT {
+            return None;
+        }
+        let (sender, response) = oneshot::channel();
+        let id = format!("toolgate-{number:032x}");
+        session.asked.insert(id.clone(), sender);
+        Some(Asked { id, response })
+    }
+
+    /// Takes the response of the client to a request.
+    pub(super) fn answer(&self, id: SessionId, request: &str, response: Responded) {
+        let sender = self.state().open.get_mut(&id).and_then(|session| session.asked.remove(request));
+        sender.map(|sender| sender.send(response));
+    }
+
+    pub(super) fn set_log_level(&self, id: SessionId, level: LogLevel) {
+        if let Some(session) = self.state().open.get_mut(&id) {
+            session.known.log_level = Some(level);
+        }
+    }
+
     fn is_over(&self, session: &Session, now: Timestamp) -> bool {
         session.calls.is_empty() && session.streams == 0 && session.used.plus(self.idle) <= now
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    fn new(owner: Owner, known: Known, used: Timestamp) -> Self {
+        Self { owner, known, used, calls: Vec::new(), asked: HashMap::new(), streams: 0 }
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) async fn get(context: &Context, params: Params) -> Result<Reply, RpcE
         return Ok(Reply::Result(task(context, id, "cancelled")));
     }
     let (status, name, value) = match result::of_outcome(outcome) {
-        Ok(members) => ("completed", "result", json!(completed(context.era, members))),
+        Ok(members) => ("completed", "result", json!(completed(context.era, &members))),
         Err(error) => ("failed", "error", error.body(None).get("error").cloned().unwrap_or_default()),
     };
     let mut members = task(context, id, status);

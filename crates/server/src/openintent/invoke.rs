@@ -62,6 +62,8 @@ async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Result<
         label: body.call_id,
         observer: None,
         reasoning: body.reasoning,
+        input: None,
+        client: None,
         presence: Some(presence),
         address,
     };

@@ -1,7 +1,9 @@
 //! Responses of an upstream: normal ones, in one piece, chunked or compressed, and some that no honest service would
 //! send.
 
+use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::Compression;
@@ -45,7 +47,33 @@ pub enum Body {
     Whole(Vec<u8>),
     /// As chunks, each written separately. Empty ones are skipped, because they would mark the end.
     Chunks(Vec<Vec<u8>>),
+    /// As chunks that are made while the body is written.
+    Produced(Producer),
 }
+
+/// Makes the chunks of a body by their number, each after the one before it was sent; none ends the body. May wait.
+#[derive(Clone)]
+pub struct Producer(Arc<dyn Fn(usize) -> Option<Vec<u8>> + Send + Sync>);
+
+impl Producer {
+    pub fn new(produce: impl Fn(usize) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(produce))
+    }
+}
+
+impl fmt::Debug for Producer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Producer(..)")
+    }
+}
+
+impl PartialEq for Producer {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Producer {}
 
 impl Reply {
     /// Bytes without a content type.
@@ -75,6 +103,11 @@ impl Reply {
     pub fn chunks<T: Into<Vec<u8>>>(status: u16, chunks: impl IntoIterator<Item = T>) -> Self {
         let chunks = chunks.into_iter().map(Into::into).collect();
         Self::Answer { status, headers: Vec::new(), body: Body::Chunks(chunks) }
+    }
+
+    /// Chunks that are made while they are sent.
+    pub fn produced(status: u16, producer: Producer) -> Self {
+        Self::Answer { status, headers: Vec::new(), body: Body::Produced(producer) }
     }
 
     /// Returns everything that the client sent. Every header comes back as `x-echo-NAME`, and the body is JSON with the
@@ -202,7 +235,7 @@ fn write_answer(
     let has_body = status >= 200 && status != 204 && status != 304;
     match &body {
         Body::Whole(body) if has_body => bytes.push_str(&format!("Content-Length: {}\r\n", body.len())),
-        Body::Chunks(_) if has_body => bytes.push_str("Transfer-Encoding: chunked\r\n"),
+        Body::Chunks(_) | Body::Produced(_) if has_body => bytes.push_str("Transfer-Encoding: chunked\r\n"),
         _ => {}
     }
     bytes.push_str("\r\n");
@@ -218,11 +251,22 @@ fn write_answer(
         Body::Chunks(chunks) => {
             stream.write_all(&bytes)?;
             for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
-                stream.write_all(&[format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat())?;
+                write_chunk(stream, chunk)?;
+            }
+            stream.write_all(b"0\r\n\r\n")
+        }
+        Body::Produced(Producer(produce)) => {
+            stream.write_all(&bytes)?;
+            for chunk in (0..).map_while(|number| produce(number)) {
+                write_chunk(stream, &chunk)?;
             }
             stream.write_all(b"0\r\n\r\n")
         }
     }
+}
+
+fn write_chunk(stream: &mut impl Write, chunk: &[u8]) -> io::Result<()> {
+    stream.write_all(&[format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat())
 }
 
 fn chunked_head() -> Vec<u8> {

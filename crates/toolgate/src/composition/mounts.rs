@@ -1,31 +1,95 @@
-//! The mounted MCP servers that are processes of this machine, ready to be started in confinement.
+//! The mounted MCP servers of the configuration: those that are processes of this machine, ready to be started in
+//! confinement, and what is to be mounted.
 
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use serde_json::json;
 use toolgate_egress::mcp::StdioMount;
+use toolgate_gate::authority::mounts::{DeclaredMount, DeclaredSecret};
+use toolgate_gate::{Gate, Refusal};
+use toolgate_model::credential::AuthType;
+use toolgate_model::id::CredentialId;
+use toolgate_model::mount::MountAddress;
+use toolgate_model::principal::TenantId;
+use toolgate_model::secret::Material;
 use toolgate_workspace::{Launcher, Limits};
 
 use super::{StartError, own_places};
-use crate::configuration::{Configuration, MountEntry};
+use crate::configuration::{Configuration, EntryAccess, EntryServer, MountEntry, ProcessEntry};
 
-/// What the operator has configured. Toolgate's own files do not exist for these programs.
+/// The processes that the operator has configured. Toolgate's own files do not exist for these programs.
 pub(super) fn open(configuration: &Configuration) -> Result<Vec<StdioMount>, StartError> {
-    configuration.mounts.iter().map(|entry| mount(entry, configuration)).collect()
+    let processes = configuration.mounts.iter().filter_map(|entry| match &entry.server {
+        EntryServer::Process(process) => Some(mount(entry, process, configuration)),
+        EntryServer::Http(_) => None,
+    });
+    processes.collect()
 }
 
-fn mount(entry: &MountEntry, configuration: &Configuration) -> Result<StdioMount, StartError> {
-    let failed = |reason| StartError::Mount { name: entry.name.clone(), reason };
+/// What is mounted without an administrator. Secrets are sealed now, whether their servers can be reached or not.
+pub(super) async fn declared(configuration: &Configuration, gate: &Gate) -> Result<Vec<DeclaredMount>, StartError> {
+    let mut declared = Vec::new();
+    for entry in &configuration.mounts {
+        let Some(access) = &entry.access else { continue };
+        for tenant in &entry.tenants {
+            let credential = credential(gate, tenant, entry, access).await;
+            let failed = |reason| StartError::Declared { name: entry.name.to_string(), reason };
+            declared.push(DeclaredMount {
+                tenant: tenant.clone(),
+                name: entry.name.clone(),
+                address: match &entry.server {
+                    EntryServer::Http(url) => MountAddress::Http { url: url.clone() },
+                    EntryServer::Process(_) => MountAddress::Stdio,
+                },
+                trusted: entry.trusted,
+                hidden_characters: entry.hidden_characters,
+                credential: credential.map_err(failed)?,
+            });
+        }
+    }
+    Ok(declared)
+}
+
+/// What a server is inspected with. For one that needs nothing there is a credential too, so that it can be granted.
+async fn credential(
+    gate: &Gate,
+    tenant: &TenantId,
+    entry: &MountEntry,
+    access: &EntryAccess,
+) -> Result<Option<CredentialId>, Refusal> {
+    match access {
+        EntryAccess::Credential(id) => {
+            gate.mounts.require_credential(tenant, &entry.name, *id).await?;
+            Ok(Some(*id))
+        }
+        EntryAccess::Secret { auth_type, metadata, material } => {
+            // Each tenant seals its own.
+            let material = Material::from_plaintext(&material.to_plaintext()).unwrap_or_default();
+            let secret = DeclaredSecret { auth_type: *auth_type, metadata: metadata.clone(), material };
+            gate.mounts.declare_secret(tenant, &entry.name, secret).await.map(Some)
+        }
+        EntryAccess::Open => {
+            let metadata = json!({"auth": {"location": "none"}}).as_object().cloned().unwrap_or_default();
+            let secret = DeclaredSecret { auth_type: AuthType::ApiKey, metadata, material: Material::new() };
+            gate.mounts.declare_secret(tenant, &entry.name, secret).await?;
+            Ok(None)
+        }
+    }
+}
+
+fn mount(entry: &MountEntry, process: &ProcessEntry, configuration: &Configuration) -> Result<StdioMount, StartError> {
+    let failed = |reason| StartError::Mount { name: entry.name.to_string(), reason };
     let limits = Limits {
-        bounds: entry.bounds,
-        network: entry.network,
-        sandbox: entry.sandbox,
+        bounds: process.bounds,
+        network: process.network,
+        sandbox: process.sandbox,
         hidden: own_places(configuration),
         ..Limits::default()
     };
-    let launcher = Launcher::new(entry.writable.clone(), &limits).map_err(failed)?;
-    let words: Vec<OsString> = entry.command.iter().map(OsString::from).collect();
-    let launch = launcher.launch(&words, entry.directory.as_deref()).map_err(failed)?;
+    let launcher = Launcher::new(process.writable.clone(), &limits).map_err(failed)?;
+    let words: Vec<OsString> = process.command.iter().map(OsString::from).collect();
+    let launch = launcher.launch(&words, process.directory.as_deref()).map_err(failed)?;
     let report = launcher.report();
     if report.writes_confined {
         tracing::info!(mount = %entry.name, sandbox = report.kind, note = %report.note, "a mounted server is configured");
@@ -33,18 +97,18 @@ fn mount(entry: &MountEntry, configuration: &Configuration) -> Result<StdioMount
         tracing::warn!(mount = %entry.name, note = %report.note, "a mounted server is configured, without a sandbox");
     }
     let temporary = launcher.temporary().display().to_string();
-    let environment = [("TMPDIR".to_owned(), temporary)].into_iter().chain(entry.environment.clone()).collect();
+    let environment = [("TMPDIR".to_owned(), temporary)].into_iter().chain(process.environment.clone()).collect();
     Ok(StdioMount {
-        name: entry.name.clone(),
+        name: entry.name.to_string(),
         tenants: entry.tenants.clone(),
         command: launch.words,
         leads_group: launch.leads_group,
-        directory: entry.directory.clone(),
+        directory: process.directory.clone(),
         environment,
-        credential: entry.credential.clone(),
-        stateful: entry.stateful,
-        max_processes: entry.max_processes,
-        idle: entry.idle,
+        credential: process.credential.clone(),
+        stateful: process.stateful,
+        max_processes: process.max_processes,
+        idle: process.idle,
         keep: Some(Arc::new(launcher)),
     })
 }

@@ -6,6 +6,7 @@ use toolgate_cli::durations;
 use toolgate_cli::environment::Environment;
 
 use super::file::nearest;
+use super::mounts::SECRET_VARIABLE;
 use super::value::{Kind, Value};
 
 #[derive(Debug)]
@@ -274,7 +275,7 @@ keys! {
     WORKSPACE_FILE_SIZE = "workspace.max_file_mib": Kind::Integer { least: 1, most: 16_777_216 }, Fallback::Example, "4096", None, "TOOLGATE_WORKSPACE_MAX_FILE_MIB",
         "The maximum size of a file that a command writes, in MiB.";
     MOUNTS_FILE = "mounts.file": Kind::Path, Fallback::Nothing, r#""mounts.toml""#, None, "TOOLGATE_MOUNTS_FILE",
-        "A file with the mounted MCP servers that the gate runs as processes of this machine. Default: none.";
+        "A file with mounted MCP servers: over HTTP, and processes of this machine. Default: none.";
     MOUNTS_CHECK = "mounts.check_seconds": Kind::Integer { least: 10, most: 86_400 }, Fallback::Example, "300", None, "TOOLGATE_MOUNTS_CHECK_SECONDS",
         "How often each mounted MCP server is inspected for changed definitions. A change that a server announces is looked at immediately.";
     IDENTITY_FILE = "identity.file": Kind::Path, Fallback::Nothing, r#""identity.toml""#, None, "TOOLGATE_IDENTITY_FILE",
@@ -348,8 +349,8 @@ pub fn variables() -> impl Iterator<Item = &'static str> {
 /// Warnings about variables that look like Toolgate's and are not. No error, since others may set such names: an
 /// orchestrator does so for every service that it knows.
 pub fn unknown_variables(environment: &Environment) -> Vec<String> {
-    let unknown =
-        environment.names().filter(|name| name.starts_with("TOOLGATE_") && !variables().any(|known| known == *name));
+    let is_known = |name: &str| name.starts_with(SECRET_VARIABLE) || variables().any(|known| known == name);
+    let unknown = environment.names().filter(|name| name.starts_with("TOOLGATE_") && !is_known(name));
     unknown
         .map(|name| match nearest(name, variables()) {
             Some(near) => format!("the variable {name} is not known and has no effect; did you mean {near}?"),

@@ -1,5 +1,5 @@
-//! The file of mounts: MCP servers that the gate runs as processes of this machine. TOML, in which nothing is ignored.
-//! Only the operator writes it: whoever chooses a command runs it.
+//! The file of mounts: MCP servers over HTTP, and those that the gate runs as processes of this machine. TOML, in which nothing
+//! is ignored. Only the operator writes it: whoever chooses a command runs it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -9,24 +9,56 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use toolgate_cli::durations;
+use toolgate_cli::environment::Environment;
+use toolgate_model::connection::BaseUrl;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::principal::TenantId;
+use toolgate_model::service::HiddenCharacters;
 use toolgate_workspace::{Bounds, SandboxRequirement};
 
+pub use self::access::{EntryAccess, SECRET_VARIABLE};
 use super::ConfigurationError;
+
+mod access;
+#[cfg(test)]
+mod tests;
 
 /// How many processes a mount has where nothing else is said.
 const MAX_PROCESSES: usize = 16;
 /// How long a process may be idle where nothing else is said.
 const IDLE: u64 = 600;
 
-/// A server that is a process.
-#[derive(Debug, Clone, PartialEq)]
+/// What the file says.
+#[derive(Default)]
+pub struct MountSettings {
+    pub entries: Vec<MountEntry>,
+    /// The file itself, and those that it names for secrets.
+    pub files: Vec<PathBuf>,
+}
+
+/// A mounted server.
 pub struct MountEntry {
     /// The service that it is registered as.
-    pub name: String,
-    /// The tenants that may have such a service.
+    pub name: ServiceName,
+    /// The tenants that have it.
     pub tenants: BTreeSet<TenantId>,
+    pub server: EntryServer,
+    /// Whether hints of the server may lower the tier of a tool.
+    pub trusted: bool,
+    pub hidden_characters: HiddenCharacters,
+    /// What it is mounted with at the start; `None` where that is left to an administrator.
+    pub access: Option<EntryAccess>,
+}
+
+/// Where a server is.
+pub enum EntryServer {
+    Http(BaseUrl),
+    Process(Box<ProcessEntry>),
+}
+
+/// A server that is a process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessEntry {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Where it runs.
@@ -62,9 +94,32 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Mount {
     name: String,
-    command: Vec<String>,
     #[serde(default)]
     tenants: Vec<String>,
+    #[serde(default)]
+    mount: Option<bool>,
+    #[serde(default)]
+    trusted: bool,
+    #[serde(default)]
+    hidden_characters: Option<String>,
+    #[serde(default)]
+    credential_id: Option<String>,
+    #[serde(default)]
+    secret: Option<String>,
+    #[serde(default)]
+    auth_type: Option<String>,
+    // Over HTTP.
+    #[serde(default)]
+    url: Option<String>,
+    #[serde(default)]
+    header: Option<String>,
+    #[serde(default)]
+    prefix: Option<String>,
+    #[serde(default)]
+    query: Option<String>,
+    // As a process.
+    #[serde(default)]
+    command: Option<Vec<String>>,
     #[serde(default)]
     directory: Option<PathBuf>,
     #[serde(default)]
@@ -72,7 +127,7 @@ struct Mount {
     #[serde(default)]
     credential: Option<String>,
     #[serde(default)]
-    stateful: bool,
+    stateful: Option<bool>,
     #[serde(default)]
     max_processes: Option<usize>,
     #[serde(default, deserialize_with = "durations::seconds")]
@@ -87,17 +142,22 @@ struct Mount {
     max_memory_mib: Option<u64>,
 }
 
-/// Reads the file.
-pub(super) fn read(path: &Path) -> Result<Vec<MountEntry>, ConfigurationError> {
+/// Reads the file. Secrets are taken from where it says.
+pub(super) fn read(path: &Path, environment: &mut Environment) -> Result<MountSettings, ConfigurationError> {
     let place = path.display();
     let at = |problem: String| ConfigurationError::one(format!("{place}: {problem}"));
     let text = std::fs::read_to_string(path).map_err(|error| at(format!("cannot be read: {error}")))?;
-    parse(&text).map_err(|problems| {
+    let base = path.parent().unwrap_or(Path::new("."));
+    let read = parse(&text, base, environment).map(|mut settings| {
+        settings.files.push(path.to_path_buf());
+        settings
+    });
+    read.map_err(|problems| {
         ConfigurationError(problems.into_iter().map(|problem| format!("{place}: {problem}")).collect())
     })
 }
 
-fn parse(text: &str) -> Result<Vec<MountEntry>, Vec<String>> {
+fn parse(text: &str, base: &Path, environment: &mut Environment) -> Result<MountSettings, Vec<String>> {
     // What TOML says of a wrong value would show it, and it may be a secret that stands in the wrong place.
     let file: File = toml::from_str(text).map_err(|error| {
         let line =
@@ -105,36 +165,81 @@ fn parse(text: &str) -> Result<Vec<MountEntry>, Vec<String>> {
         vec![format!("line {line}: {}", error.message().lines().next().unwrap_or_default())]
     })?;
     let mut problems = Vec::new();
-    let mut mounts: Vec<MountEntry> = Vec::new();
-    for mount in file.mounts {
-        let name = mount.name.clone();
-        match entry(mount) {
-            Ok(entry) if mounts.iter().any(|other| other.name == entry.name) => {
+    let mut settings = MountSettings::default();
+    let mut secrets = access::Secrets::new(base, environment);
+    for mount in &file.mounts {
+        let name = &mount.name;
+        match entry(mount, &mut secrets) {
+            Ok(entry) if settings.entries.iter().any(|other| other.name == entry.name) => {
                 problems.push(format!("mount `{name}` is there twice"));
             }
-            Ok(entry) => mounts.push(entry),
+            Ok(entry) => settings.entries.push(entry),
             Err(problem) => problems.push(format!("mount `{name}`: {problem}")),
         }
     }
-    if problems.is_empty() { Ok(mounts) } else { Err(problems) }
+    settings.files = secrets.files();
+    if problems.is_empty() { Ok(settings) } else { Err(problems) }
 }
 
-fn entry(mount: Mount) -> Result<MountEntry, String> {
-    ServiceName::parse(&mount.name).map_err(|error| format!("`name` {error}"))?;
-    let program = mount.command.first().filter(|program| !program.is_empty());
-    program.ok_or("`command` must be a list: the program, then its arguments")?;
-    if mount.command.iter().any(|word| word.contains('\0')) {
-        return Err("`command` must not contain null bytes".to_owned());
-    }
+fn entry(mount: &Mount, secrets: &mut access::Secrets<'_>) -> Result<MountEntry, String> {
+    let name = ServiceName::parse(&mount.name).map_err(|error| format!("`name` {error}"))?;
     let tenants = mount.tenants.iter().map(|tenant| TenantId::parse(tenant)).collect::<Result<BTreeSet<_>, _>>();
     let mut tenants = tenants.map_err(|error| format!("`tenants` {error}"))?;
     if tenants.is_empty() {
         tenants.insert(TenantId::default_tenant());
     }
+    let server = match (&mount.url, &mount.command) {
+        (Some(url), None) => EntryServer::Http(over_http(mount, url)?),
+        (None, Some(command)) => EntryServer::Process(Box::new(process(mount, command)?)),
+        _ => return Err("give `url`, or `command` for a process, and not both".to_owned()),
+    };
+    let rule = mount.hidden_characters.as_deref();
+    let rule = rule.map(|rule| HiddenCharacters::WORDS.iter().find(|(word, _)| *word == rule).map(|&(_, rule)| rule));
+    let hidden_characters = match rule {
+        None => HiddenCharacters::Show,
+        Some(Some(rule)) => rule,
+        Some(None) => return Err("`hidden_characters` must be show, strip or keep".to_owned()),
+    };
+    let access = access::of(mount, secrets)?;
+    Ok(MountEntry { name, tenants, server, trusted: mount.trusted, hidden_characters, access })
+}
+
+fn over_http(mount: &Mount, url: &str) -> Result<BaseUrl, String> {
+    let of_processes = [
+        ("directory", mount.directory.is_some()),
+        ("env", !mount.env.is_empty()),
+        ("credential", mount.credential.is_some()),
+        ("stateful", mount.stateful.is_some()),
+        ("max_processes", mount.max_processes.is_some()),
+        ("idle_seconds", mount.idle_seconds.is_some()),
+        ("sandbox", mount.sandbox.is_some()),
+        ("writable", !mount.writable.is_empty()),
+        ("network", mount.network.is_some()),
+        ("max_memory_mib", mount.max_memory_mib.is_some()),
+    ];
+    if let Some((key, _)) = of_processes.iter().find(|(_, is_given)| *is_given) {
+        return Err(format!("`{key}` is for a process, and this mount has a `url`"));
+    }
+    BaseUrl::parse(url).map_err(|error| format!("`url` {error}"))
+}
+
+fn process(mount: &Mount, command: &[String]) -> Result<ProcessEntry, String> {
+    let program = command.first().filter(|program| !program.is_empty());
+    program.ok_or("`command` must be a list: the program, then its arguments")?;
+    if command.iter().any(|word| word.contains('\0')) {
+        return Err("`command` must not contain null bytes".to_owned());
+    }
+    for (key, is_given) in
+        [("header", mount.header.is_some()), ("prefix", mount.prefix.is_some()), ("query", mount.query.is_some())]
+    {
+        if is_given {
+            return Err(format!("`{key}` is for a server over HTTP; a process gets its secret by `credential`"));
+        }
+    }
     if let Some(name) = mount.env.keys().find(|name| !is_variable(name)) {
         return Err(format!("`env.{name}` is no name of a variable"));
     }
-    let credential = mount.credential.map(|placement| {
+    let credential = mount.credential.as_ref().map(|placement| {
         let variable = placement.strip_prefix("env:").filter(|name| is_variable(name)).map(str::to_owned);
         variable.ok_or("`credential` must be env:NAME, the variable that the secret is put into")
     });
@@ -154,18 +259,16 @@ fn entry(mount: Mount) -> Result<MountEntry, String> {
     let usual = Bounds::default();
     let bounds =
         Bounds { memory: mount.max_memory_mib.map_or(usual.memory, |mib| mib.saturating_mul(1024 * 1024)), ..usual };
-    Ok(MountEntry {
-        name: mount.name,
-        tenants,
-        command: mount.command,
-        directory: mount.directory,
-        environment: mount.env.into_iter().collect(),
+    Ok(ProcessEntry {
+        command: command.to_vec(),
+        directory: mount.directory.clone(),
+        environment: mount.env.clone().into_iter().collect(),
         credential,
-        stateful: mount.stateful,
+        stateful: mount.stateful.unwrap_or(false),
         max_processes: within("max_processes", mount.max_processes.unwrap_or(MAX_PROCESSES), 1..=1_000)?,
         idle: Duration::from_secs(within("idle_seconds", mount.idle_seconds.unwrap_or(IDLE), 1..=86_400)?),
         sandbox,
-        writable: mount.writable,
+        writable: mount.writable.clone(),
         network: mount.network.unwrap_or(true),
         bounds,
     })
@@ -179,50 +282,4 @@ fn within<T: PartialOrd + Display>(name: &str, number: T, range: RangeInclusive<
 fn is_variable(name: &str) -> bool {
     let is_start = |letter: u8| letter.is_ascii_alphabetic() || letter == b'_';
     name.bytes().next().is_some_and(is_start) && name.bytes().all(|letter| is_start(letter) || letter.is_ascii_digit())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mount_is_read_with_safe_defaults() {
-        let text = "[[mounts]]\nname = \"files\"\ncommand = [\"server\", \"/srv\"]\n";
-        let [mount] = parse(text).unwrap().try_into().unwrap();
-        assert_eq!(mount.command, ["server", "/srv"]);
-        assert_eq!(mount.tenants, BTreeSet::from([TenantId::default_tenant()]));
-        assert_eq!((mount.stateful, mount.max_processes, mount.idle), (false, 16, Duration::from_secs(600)));
-        assert_eq!((mount.sandbox, mount.network, mount.credential), (SandboxRequirement::WherePossible, true, None));
-    }
-
-    #[test]
-    fn every_key_is_taken() {
-        let text = "[[mounts]]\nname = \"files\"\ncommand = [\"server\"]\ntenants = [\"a\"]\ndirectory = \"/srv\"\n\
-            env = {LEVEL = \"1\"}\ncredential = \"env:TOKEN\"\nstateful = true\nmax_processes = 3\n\
-            idle_seconds = \"1m\"\nsandbox = \"required\"\nwritable = [\"/srv/a\"]\nnetwork = false\nmax_memory_mib = 512\n";
-        let [mount] = parse(text).unwrap().try_into().unwrap();
-        assert_eq!((mount.credential.as_deref(), mount.idle), (Some("TOKEN"), Duration::from_secs(60)));
-        assert_eq!((mount.sandbox, mount.network), (SandboxRequirement::Required, false));
-        assert_eq!((mount.bounds.memory, mount.writable), (512 << 20, vec![PathBuf::from("/srv/a")]));
-    }
-
-    #[test]
-    fn what_cannot_be_meant_is_refused_with_its_mount() {
-        let with = |further: &str| format!("[[mounts]]\nname = \"files\"\ncommand = [\"server\"]\n{further}\n");
-        for (text, expected) in [
-            (with("shell = true"), "unknown field `shell`"),
-            ("[[mounts]]\nname = \"files\"\ncommand = \"server\"\n".to_owned(), "invalid type"),
-            ("[[mounts]]\nname = \"files\"\ncommand = []\n".to_owned(), "`command` must be a list"),
-            (with("credential = \"TOKEN\""), "`credential` must be env:NAME"),
-            (with("env = {\"A-B\" = \"1\"}"), "`env.A-B` is no name"),
-            (with("env = {A = \"1\"}\ncredential = \"env:A\""), "`env` has the variable"),
-            (with("max_processes = 0"), "`max_processes` must be from 1 to 1000"),
-            (with("sandbox = \"none\""), "`sandbox` must be auto"),
-            (with("writable = [\"a\"]"), "must be an absolute path"),
-            (format!("{}{}", with(""), with("")), "is there twice"),
-        ] {
-            let problems = parse(&text).unwrap_err().join("; ");
-            assert!(problems.contains(expected), "{problems}");
-        }
-    }
 }

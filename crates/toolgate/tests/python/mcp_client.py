@@ -1,34 +1,19 @@
 """Drives a running gate with the official MCP client, in both eras: list, call, refusal, approval, revocation while connected."""
 
-import os
 import sys
 import threading
 
 import anyio
 import httpx2
+from gate import KEY, MCP, approve_first, resume, suspend
 from mcp import MCPError
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-URL, KEY, APPROVER = os.environ["TOOLGATE_URL"], os.environ["AGENT_KEY"], os.environ["APPROVER_KEY"]
-ADMIN, GRANT = os.environ["ADMIN_KEY"], os.environ["GRANT"]
-
-
-def api(key, method, path, body=None):
-    headers = {"Authorization": f"Bearer {key}"}
-    with httpx2.Client(base_url=URL, headers=headers, trust_env=False) as client:
-        return client.request(method, path, json=body).raise_for_status().json()
-
-
-def approve_first():
-    while not (pending := api(APPROVER, "GET", "/api/v1/approvals?status=pending")["approvals"]):
-        pass
-    api(APPROVER, "POST", f"/api/v1/approvals/{pending[0]['id']}/decide", {"decision": "approve"})
-
 
 async def drive(mode, version):
     http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {KEY}"}, trust_env=False, timeout=60)
-    async with http, Client(streamable_http_client(f"{URL}/mcp", http_client=http), mode=mode) as client:
+    async with http, Client(streamable_http_client(MCP, http_client=http), mode=mode) as client:
         assert client.protocol_version == version, client.protocol_version
         if client.server_info is not None:
             assert client.server_info.name == "toolgate", client.server_info
@@ -61,7 +46,7 @@ async def drive(mode, version):
         assert not held.is_error and held.structured_content == {"done": True}, held
         assert heard and heard[0] == "waiting for approval", heard
 
-        api(ADMIN, "PATCH", f"/api/v1/grants/{GRANT}/suspend", {"reason": "a test"})
+        suspend()
         assert (await client.list_tools(cache_mode="bypass")).tools == []
         try:
             await client.call_tool("bank_balance", {"amount": 1, "to": "ann"})
@@ -69,7 +54,7 @@ async def drive(mode, version):
             assert error.error.code == -32602, error
         else:
             raise AssertionError("a tool without a grant was called")
-        api(ADMIN, "PATCH", f"/api/v1/grants/{GRANT}/resume")
+        resume()
     print(f"{mode}: done")
 
 

@@ -38,6 +38,7 @@ mod mcp;
 mod mcp_mounts;
 mod mounts;
 mod network;
+mod node;
 mod oauth2;
 mod openapi;
 mod openintent_sdk;

@@ -5,13 +5,16 @@ use serde_json::{Value, json};
 use crate::world::{Actor, Reply, merged};
 
 mod approvals;
+mod clients;
+mod conformance;
 mod hostile;
+mod input;
 mod interruption;
 mod legacy;
 mod modern;
 mod mounted;
-mod official_client;
 mod progressive;
+mod questions;
 mod streams;
 
 /// The modern version.
@@ -19,7 +22,7 @@ const VERSION: &str = "2026-07-28";
 
 impl Actor {
     /// Sends a modern request as a well-behaved client does.
-    fn mcp(&self, method: &str, params: Value) -> Reply {
+    pub(crate) fn mcp(&self, method: &str, params: Value) -> Reply {
         self.mcp_with(method, params, json!({}))
     }
 
@@ -39,12 +42,12 @@ impl Actor {
     }
 
     /// Calls a tool as a modern client.
-    fn mcp_call(&self, name: &str, arguments: Value) -> Value {
+    pub(crate) fn mcp_call(&self, name: &str, arguments: Value) -> Value {
         self.mcp("tools/call", json!({"name": name, "arguments": arguments})).rpc()
     }
 
     /// The names of the tools that a modern client sees.
-    fn mcp_tools(&self) -> Vec<String> {
+    pub(crate) fn mcp_tools(&self) -> Vec<String> {
         let listed = self.mcp("tools/list", json!({})).rpc();
         listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
@@ -53,7 +56,7 @@ impl Actor {
 impl Reply {
     /// The result of a request.
     #[track_caller]
-    fn rpc(&self) -> Value {
+    pub(crate) fn rpc(&self) -> Value {
         let body = self.ok();
         assert_eq!(body["jsonrpc"], "2.0", "{}: {body}", self.asked);
         assert!(body.get("error").is_none(), "{}: {body}", self.asked);

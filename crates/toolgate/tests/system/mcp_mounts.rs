@@ -179,6 +179,47 @@ fn a_server_without_authentication_needs_no_material() {
     assert!(!text(&body, "/result/content/0/text").contains("authorization"), "{body}");
 }
 
+#[test]
+fn stateful_use_of_a_server_stands_between_two_events_and_a_crash_leaves_nothing_open() {
+    let server = McpServer::start(false, false);
+    let setup = setup().reaching_loopback();
+    let world = World::of(&setup, None);
+    let mount = Mount::of(&world, &mounted(Some(&server.url()), &["echo"]), json!({}));
+    let sessions = |admin: &Actor| {
+        let mut seen = Vec::new();
+        for kind in ["opened", "closed"] {
+            let listed = admin.get(&format!("/api/v1/audit/events?type=tool.session.{kind}&limit=100")).ok();
+            for event in listed["events"].as_array().unwrap() {
+                assert_eq!(
+                    (text(event, "/data/toolId"), text(event, "/agent_id")),
+                    ("mcp:mounted", "caller"),
+                    "{event}"
+                );
+                seen.push(event["data"]["outcome"].as_str().unwrap_or(kind).to_owned());
+            }
+        }
+        seen.sort();
+        seen
+    };
+    let body = json!({"tool": "mounted.echo", "parameters": {"text": "hello"}});
+    for _ in 0..2 {
+        mount.agent.post("/api/v1/tools/invoke", &body).ok();
+    }
+    assert_eq!(sessions(&mount.admin), ["opened"], "one for all calls of the principal");
+    let key = mount.agent.key.clone();
+    let (ended, _) = world.stop();
+    assert!(ended.status.success(), "{}", ended.stderr);
+
+    let world = World::of(&setup, None);
+    assert_eq!(sessions(&world.admin()), ["completed", "opened"]);
+    world.actor("caller", &key).post("/api/v1/tools/invoke", &body).ok();
+    assert_eq!(sessions(&world.admin()), ["completed", "opened", "opened"]);
+    world.gate.kill();
+
+    let world = World::of(&setup, None);
+    assert_eq!(sessions(&world.admin()), ["completed", "failed", "opened", "opened"]);
+}
+
 fn process_world(program: &McpProcess, further: &str) -> World {
     let setup = setup();
     let file = setup.home().join("mounts.toml");

@@ -8,14 +8,16 @@ use crate::process::root;
 pub const FILE: &str = "xtask/bench-counts.txt";
 
 const HEAD: &str = "\
-# Instructions and allocations of one governed, durably recorded HTTP call on SQLite, by connections.
+# Instructions and allocations of one governed, durably recorded call on SQLite: over HTTP and over MCP, by connections.
 # Written by `cargo xtask bench counts --update`; `cargo xtask bench check` fails on a figure that is 5 % higher.
-# connections  instructions  allocations
+# call            connections  instructions  allocations
 ";
 
 /// The cost of a call on this many connections.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Counts {
+    /// The kind of call, in one word.
+    pub call: String,
     pub connections: u32,
     pub instructions: f64,
     pub allocations: f64,
@@ -24,7 +26,7 @@ pub struct Counts {
 /// New figures beside recorded ones.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// Connections, figure, recorded, now, ratio.
+    /// Call, connections, figure, recorded, now, ratio.
     pub rows: Vec<Vec<String>>,
     pub regressions: Vec<String>,
     /// Whether a figure is better by more than the tolerance.
@@ -44,10 +46,12 @@ pub fn write(counts: &[Counts]) -> Result<(), String> {
 pub fn compare(recorded: &[Counts], counts: &[Counts], tolerance: f64) -> Result<Comparison, String> {
     let mut comparison = Comparison { rows: Vec::new(), regressions: Vec::new(), improved: false };
     for now in counts {
-        let connections = now.connections;
-        let before = recorded.iter().find(|counts| counts.connections == connections);
+        let Counts { call, connections, .. } = now;
+        let before = recorded.iter().find(|counts| counts.call == *call && counts.connections == *connections);
         let before = before.ok_or_else(|| {
-            format!("{FILE} has no line for {connections} connections; run `cargo xtask bench counts --update`")
+            format!(
+                "{FILE} has no line for {call} on {connections} connections; run `cargo xtask bench counts --update`"
+            )
         })?;
         let figures = [
             ("instructions", before.instructions, now.instructions),
@@ -56,6 +60,7 @@ pub fn compare(recorded: &[Counts], counts: &[Counts], tolerance: f64) -> Result
         for (figure, before, now) in figures {
             let ratio = now / before;
             comparison.rows.push(vec![
+                call.clone(),
                 connections.to_string(),
                 figure.to_owned(),
                 format!("{before:.0}"),
@@ -63,7 +68,8 @@ pub fn compare(recorded: &[Counts], counts: &[Counts], tolerance: f64) -> Result
                 format!("{ratio:.3}"),
             ]);
             if ratio > 1.0 + tolerance {
-                comparison.regressions.push(format!("{figure} on {connections} connections ({before:.0} to {now:.0})"));
+                let regression = format!("{figure} of {call} on {connections} connections ({before:.0} to {now:.0})");
+                comparison.regressions.push(regression);
             }
             comparison.improved |= ratio < 1.0 - tolerance;
         }
@@ -72,8 +78,8 @@ pub fn compare(recorded: &[Counts], counts: &[Counts], tolerance: f64) -> Result
 }
 
 fn format(counts: &[Counts]) -> String {
-    let line = |Counts { connections, instructions, allocations }: &Counts| {
-        format!("{connections:<13}  {instructions:<12.0}  {allocations:.1}\n")
+    let line = |Counts { call, connections, instructions, allocations }: &Counts| {
+        format!("{call:<16}  {connections:<11}  {instructions:<12.0}  {allocations:.1}\n")
     };
     std::iter::once(HEAD.to_owned()).chain(counts.iter().map(line)).collect()
 }
@@ -82,7 +88,8 @@ fn parse(text: &str) -> Option<Vec<Counts>> {
     let figure = |word: &str| word.parse().ok().filter(|figure: &f64| *figure > 0.0);
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let counts = lines.map(|line| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
-        [connections, instructions, allocations] => Some(Counts {
+        [call, connections, instructions, allocations] => Some(Counts {
+            call: (*call).to_owned(),
             connections: connections.parse().ok()?,
             instructions: figure(instructions)?,
             allocations: figure(allocations)?,
@@ -97,15 +104,15 @@ mod tests {
     use super::*;
 
     fn counts(connections: u32, instructions: f64, allocations: f64) -> Counts {
-        Counts { connections, instructions, allocations }
+        Counts { call: "http".to_owned(), connections, instructions, allocations }
     }
 
     #[test]
     fn what_is_written_is_read() {
         let written = [counts(1, 730_677.0, 430.1), counts(16, 551_037.0, 420.5)];
         assert_eq!(parse(&format(&written)), Some(written.to_vec()));
-        assert_eq!(parse("1 730677"), None);
-        assert_eq!(parse("1 0 3"), None);
+        assert_eq!(parse("http 1 730677"), None);
+        assert_eq!(parse("http 1 0 3"), None);
     }
 
     #[test]
@@ -114,14 +121,14 @@ mod tests {
         let same = compare(&recorded, &[counts(1, 1049.0, 104.0), counts(16, 951.0, 96.0)], 0.05).unwrap();
         assert!(same.regressions.is_empty() && !same.improved, "{same:?}");
         let worse = compare(&recorded, &[counts(1, 1000.0, 106.0), counts(16, 900.0, 100.0)], 0.05).unwrap();
-        assert_eq!(worse.regressions, ["allocations on 1 connections (100 to 106)"]);
+        assert_eq!(worse.regressions, ["allocations of http on 1 connections (100 to 106)"]);
         assert!(worse.improved);
     }
 
     #[test]
     fn a_figure_that_is_not_recorded_fails_the_comparison() {
         let error = compare(&[], &[counts(1, 1.0, 1.0)], 0.05).unwrap_err();
-        assert!(error.contains("no line for 1 connections"), "{error}");
+        assert!(error.contains("no line for http on 1 connections"), "{error}");
     }
 
     #[test]

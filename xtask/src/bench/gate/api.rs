@@ -11,23 +11,48 @@ pub struct Api<'a> {
     pub key: &'a str,
 }
 
+/// A response.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Response {
+    pub head: String,
+    pub body: String,
+}
+
+impl Response {
+    /// The value of a header, by its name in lower case, if it is there.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let headers = self.head.lines().filter_map(|line| line.split_once(':'));
+        headers.filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+    }
+}
+
 impl Api<'_> {
     /// Posts a JSON body and returns that of the response; any status but success is an error.
     pub fn post(&self, path: &str, body: &str) -> Result<String, String> {
-        let answer = self.exchange(path, body).map_err(|error| format!("POST {path}: {error}"))?;
-        let (status, body) = parse(&answer).ok_or_else(|| format!("POST {path}: not HTTP: {answer}"))?;
-        if (200..300).contains(&status) { Ok(body.to_owned()) } else { Err(format!("POST {path}: {status} {body}")) }
+        self.post_with(path, &[], body).map(|response| response.body)
     }
 
-    fn exchange(&self, path: &str, body: &str) -> std::io::Result<String> {
+    /// The same with further headers, for the whole response.
+    pub fn post_with(&self, path: &str, headers: &[(&str, String)], body: &str) -> Result<Response, String> {
+        let answer = self.exchange(path, headers, body).map_err(|error| format!("POST {path}: {error}"))?;
+        let (status, response) = parse(&answer).ok_or_else(|| format!("POST {path}: not HTTP: {answer}"))?;
+        if (200..300).contains(&status) {
+            Ok(response)
+        } else {
+            Err(format!("POST {path}: {status} {}", response.body))
+        }
+    }
+
+    fn exchange(&self, path: &str, headers: &[(&str, String)], body: &str) -> std::io::Result<String> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         let Self { address, key } = self;
         let length = body.len();
         let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n{kind}Content-Length: {length}\r\n\
-             Connection: close\r\n\r\n{body}"
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n{kind}{headers}\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes())?;
         let mut answer = String::new();
@@ -38,14 +63,15 @@ impl Api<'_> {
 
 /// The first text of this name in a JSON body, as far as it needs no unescaping: ids and keys do not.
 pub fn field(body: &str, name: &str) -> Result<String, String> {
-    let text = body.split_once(&format!("\"{name}\":\"")).and_then(|(_, rest)| rest.split_once('"'));
+    let text = body.split_once(&format!("\"{name}\":")).and_then(|(_, rest)| rest.trim_start().strip_prefix('"'));
+    let text = text.and_then(|rest| rest.split_once('"'));
     text.map(|(value, _)| value.to_owned()).ok_or_else(|| format!("no `{name}` in {body}"))
 }
 
-fn parse(answer: &str) -> Option<(u16, &str)> {
+fn parse(answer: &str) -> Option<(u16, Response)> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.strip_prefix("HTTP/1.1 ")?.split(' ').next()?.parse().ok()?;
-    Some((status, body))
+    Some((status, Response { head: head.to_owned(), body: body.to_owned() }))
 }
 
 #[cfg(test)]
@@ -54,14 +80,17 @@ mod tests {
 
     #[test]
     fn an_answer_is_split_into_status_and_body() {
-        let answer = "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}";
-        assert_eq!(parse(answer), Some((201, "{}")));
+        let answer = "HTTP/1.1 201 Created\r\nContent-Length: 2\r\nMcp-Session-Id: a\r\n\r\n{}";
+        let (status, response) = parse(answer).unwrap();
+        assert_eq!((status, response.body.as_str(), response.header("mcp-session-id")), (201, "{}", Some("a")));
         assert_eq!(parse("SSH-2.0"), None);
     }
 
     #[test]
     fn a_field_is_found_or_named() {
-        assert_eq!(field(r#"{"a":1,"id":"vault_1","x":"y"}"#, "id"), Ok("vault_1".to_owned()));
+        for body in [r#"{"a":1,"id":"vault_1","x":"y"}"#, "{\n  \"id\": \"vault_1\"\n}"] {
+            assert_eq!(field(body, "id"), Ok("vault_1".to_owned()));
+        }
         assert_eq!(field(r#"{"a":1}"#, "id"), Err(r#"no `id` in {"a":1}"#.to_owned()));
     }
 }

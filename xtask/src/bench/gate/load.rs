@@ -8,6 +8,14 @@ use super::programs;
 use super::scratch::Scratch;
 use crate::process::program;
 
+/// A POST with a JSON body. The address begins with `http://`.
+#[derive(Debug)]
+pub struct Request {
+    pub url: String,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: String,
+}
+
 /// The request, as a script for wrk.
 #[derive(Debug)]
 pub struct Target {
@@ -29,12 +37,24 @@ pub struct Figures {
     pub p99: f64,
 }
 
+impl Request {
+    /// With this key, if there is one.
+    pub fn new(url: String, key: Option<&str>, body: &str) -> Self {
+        let headers = key.map(|key| ("Authorization", format!("Bearer {key}"))).into_iter().collect();
+        Self { url, headers, body: body.to_owned() }
+    }
+
+    pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+}
+
 impl Target {
-    /// A request with this body, and with this key if there is one. `name` is that of the script.
-    pub fn new(scratch: &Scratch, name: &str, url: String, key: Option<&str>, body: &str) -> Result<Self, String> {
-        let script = scratch.write(&format!("{name}.lua"), &script(key, body))?;
-        let caller = Caller::new(&url, key, body)?;
-        Ok(Self { url, script, caller })
+    /// `name` is that of the script.
+    pub fn new(scratch: &Scratch, name: &str, request: &Request) -> Result<Self, String> {
+        let script = scratch.write(&format!("{name}.lua"), &script(request))?;
+        Ok(Self { url: request.url.clone(), script, caller: Caller::new(request)? })
     }
 
     /// Calls it one call after the other for this long; the time of each, in microseconds.
@@ -60,13 +80,13 @@ impl Target {
 }
 
 /// The request does not change, so wrk builds it once and runs no script while it measures.
-fn script(key: Option<&str>, body: &str) -> String {
-    let authorization =
-        key.map(|key| format!("wrk.headers[\"Authorization\"] = \"Bearer {key}\"\n")).unwrap_or_default();
+fn script(Request { headers, body, .. }: &Request) -> String {
+    let headers = headers.iter().map(|(name, value)| format!("wrk.headers[\"{name}\"] = \"{value}\"\n"));
+    let headers: String = headers.collect();
     format!(
         r#"wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
-{authorization}wrk.body = [==[{body}]==]
+{headers}wrk.body = [==[{body}]==]
 function done(summary, latency, requests)
     local errors = summary.errors
     io.write(string.format("figures %d %d %.1f %.1f %d %d %d %d %d\n",

@@ -7,6 +7,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use super::load::Request;
 use super::programs;
 
 /// A request that is sent over and over.
@@ -17,14 +18,14 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A request with this body, and with this key if there is one. The address begins with `http://`.
-    pub fn new(url: &str, key: Option<&str>, body: &str) -> Result<Self, String> {
+    pub fn new(request: &Request) -> Result<Self, String> {
+        let Request { url, headers, body } = request;
         let place = url.strip_prefix("http://").and_then(|rest| rest.split_once('/'));
         let (address, path) = place.ok_or_else(|| format!("not an address with a path: {url}"))?;
-        let authorization = key.map(|key| format!("Authorization: Bearer {key}\r\n")).unwrap_or_default();
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let length = body.len();
         let request = format!(
-            "POST /{path} HTTP/1.1\r\nHost: {address}\r\n{authorization}Content-Type: application/json\r\n\
+            "POST /{path} HTTP/1.1\r\nHost: {address}\r\n{headers}Content-Type: application/json\r\n\
              Content-Length: {length}\r\n\r\n{body}"
         );
         Ok(Self { address: address.to_owned(), request })
@@ -119,10 +120,10 @@ mod tests {
 
     #[test]
     fn a_request_says_where_it_goes_and_by_whom() {
-        let caller = Caller::new("http://127.0.0.1:1/v1/echo", Some("key"), "{}").unwrap();
+        let caller = Caller::new(&Request::new("http://127.0.0.1:1/v1/echo".to_owned(), Some("key"), "{}")).unwrap();
         assert_eq!(caller.address, "127.0.0.1:1");
         assert!(caller.request.starts_with("POST /v1/echo HTTP/1.1\r\n"), "{}", caller.request);
         assert!(caller.request.contains("\r\nAuthorization: Bearer key\r\n"), "{}", caller.request);
-        assert!(Caller::new("127.0.0.1:1", None, "").is_err());
+        assert!(Caller::new(&Request::new("127.0.0.1:1".to_owned(), None, "")).is_err());
     }
 }

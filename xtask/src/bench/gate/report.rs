@@ -1,5 +1,7 @@
 //! The results as tables, and the comparison with the targets.
 
+use super::super::figures::Bound::{AtLeast, AtMost};
+use super::super::figures::{P50, P99, PROCESSOR, RATE, by_round, micros, middle, percentile, ratio, target};
 use super::super::options::Engine;
 use super::super::table;
 use super::subject::{Footprint, Sample};
@@ -183,9 +185,9 @@ impl Load {
             format!("{:.0}", middle(few, RATE)),
             format!("{:.3}", self.ratio()),
             micros(middle(direct, P50)),
-            micros(middle(direct, |sample| sample.figures.p99)),
+            micros(middle(direct, P99)),
             micros(middle(few, P50)),
-            micros(middle(few, |sample| sample.figures.p99)),
+            micros(middle(few, P99)),
             micros(middle(few, PROCESSOR)),
         ]
     }
@@ -207,54 +209,10 @@ impl Load {
     }
 
     fn added(&self) -> (f64, f64) {
-        let added = |pick: fn(&Sample) -> f64| {
-            let rounds = self.direct.iter().zip(&self.few).map(|(direct, few)| pick(few) - pick(direct));
-            percentile(&rounds.collect::<Vec<_>>(), 50)
-        };
-        (added(|sample| sample.figures.p50), added(|sample| sample.figures.p99))
+        let added =
+            |pick: fn(&Sample) -> f64| by_round(&self.direct, &self.few, |direct, few| pick(few) - pick(direct));
+        (added(P50), added(P99))
     }
-}
-
-enum Bound {
-    AtMost(f64),
-    AtLeast(f64),
-}
-use Bound::{AtLeast, AtMost};
-
-fn target(what: &str, reached: f64, bound: Bound) -> String {
-    let (word, limit, met) = match bound {
-        AtMost(limit) => ("at most", limit, reached <= limit),
-        AtLeast(limit) => ("at least", limit, reached >= limit),
-    };
-    let verdict = if met { "met" } else { "MISSED" };
-    format!("  {verdict:<6}  {what}: {reached:.2}, {word} {limit}")
-}
-
-/// One figure of a sample.
-type Pick = fn(&Sample) -> f64;
-const RATE: Pick = |sample| sample.figures.rate;
-const P50: Pick = |sample| sample.figures.p50;
-const PROCESSOR: Pick = |sample| sample.processor;
-
-fn middle(samples: &[Sample], pick: Pick) -> f64 {
-    percentile(&samples.iter().map(pick).collect::<Vec<_>>(), 50)
-}
-
-/// Per round, so that other load on the machine affects both alike.
-fn ratio(samples: &[Sample], beside: &[Sample], pick: Pick) -> f64 {
-    let ratios = samples.iter().zip(beside).map(|(sample, other)| pick(sample) / pick(other));
-    percentile(&ratios.collect::<Vec<_>>(), 50)
-}
-
-/// The given percentile; NaN without values.
-fn percentile(values: &[f64], hundredths: usize) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() * hundredths / 100).copied().unwrap_or(f64::NAN)
-}
-
-fn micros(time: f64) -> String {
-    format!("{time:.0} us")
 }
 
 #[cfg(test)]
@@ -298,13 +256,5 @@ mod tests {
         let rows = Footprints { few: SMALL, many: None, baseline: Some(baseline) }.rows([10, 20]);
         assert_eq!(rows.len(), 3);
         assert_eq!(rows[2], ["ratio to the baseline", "", "0.50", "0.80", "0.50"]);
-    }
-
-    #[test]
-    fn percentiles_are_taken_from_sorted_values() {
-        let values: Vec<f64> = (0..100).rev().map(f64::from).collect();
-        assert_eq!((percentile(&values, 50), percentile(&values, 99)), (50.0, 99.0));
-        assert_eq!(percentile(&[3.0, 1.0, 2.0], 50), 2.0);
-        assert!(percentile(&[], 50).is_nan());
     }
 }

@@ -6,10 +6,11 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ChildStdout;
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::api::{Api, field};
-use super::load::{Figures, Target};
+use super::load::{Figures, Request, Target};
 use super::programs::{self, Process};
 use super::scratch::Scratch;
 use super::store::Store;
@@ -22,7 +23,7 @@ pub const PARAMETERS: &str = r#"{"amount":1999,"currency":"usd","note":"one of m
 /// Every background task has run once after this time.
 const SETTLE: Duration = Duration::from_secs(2);
 
-const ADMINISTRATOR: &str = "token-of-the-benchmark-administrator";
+pub const ADMINISTRATOR: &str = "token-of-the-benchmark-administrator";
 
 /// A store with everything that a governed call needs, and the key of the agent that calls. No gate runs on it yet.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub struct Prepared<'a> {
     name: String,
     store: Store,
     key: String,
+    /// Variables that the gate has besides those that every gate has.
+    environment: Vec<(&'static str, OsString)>,
 }
 
 /// A running gate, and the number of calls made through it.
@@ -38,7 +41,9 @@ pub struct Prepared<'a> {
 pub struct Subject {
     gate: Gate,
     store: Store,
-    target: Target,
+    key: String,
+    /// The call over HTTP.
+    target: Rc<Target>,
     answered: u64,
     /// The number of calls that may have been in flight when a load ended.
     unanswered: u64,
@@ -79,18 +84,23 @@ impl<'a> Prepared<'a> {
         upstream: &Upstream,
         grants: u64,
     ) -> Result<Self, String> {
-        let gate = Gate::start(&[binary.into()], &scratch.path().join(name), &store)?;
+        let gate = Gate::start(&[binary.into()], &scratch.path().join(name), &store, &[])?;
         let key = populate(gate.address, &upstream.url())?;
         gate.stop()?;
         store.multiply_grant(grants)?;
-        Ok(Self { scratch, name: name.to_owned(), store, key })
+        Ok(Self { scratch, name: name.to_owned(), store, key, environment: Vec::new() })
+    }
+
+    /// Starts the gate with these variables too.
+    pub fn with_environment(self, environment: Vec<(&'static str, OsString)>) -> Self {
+        Self { environment, ..self }
     }
 
     /// Starts the gate with this command, which ends with the path of the binary, and makes one call.
     pub fn start(self, command: &[OsString]) -> Result<Subject, String> {
-        let Self { scratch, name, store, key } = self;
+        let Self { scratch, name, store, key, environment } = self;
         let bytes = store.bytes()?;
-        let gate = Gate::start(command, &scratch.path().join(&name), &store)?;
+        let gate = Gate::start(command, &scratch.path().join(&name), &store, &environment)?;
         programs::pause(SETTLE);
         let idle = usage::resident(gate.process.id())?;
         let body = format!(r#"{{"tool":"bench.echo","parameters":{PARAMETERS}}}"#);
@@ -99,17 +109,49 @@ impl<'a> Prepared<'a> {
         if !result.contains(upstream::MARK) {
             return Err(format!("the result of a call does not hold what the service returned: {result}"));
         }
-        let target = Target::new(scratch, &name, format!("http://{}{path}", gate.address), Some(&key), &body)?;
-        Ok(Subject { gate, store, target, answered: 1, unanswered: 0, idle, bytes })
+        let request = Request::new(format!("http://{}{path}", gate.address), Some(&key), &body);
+        let target = Rc::new(Target::new(scratch, &name, &request)?);
+        Ok(Subject { gate, store, key, target, answered: 1, unanswered: 0, idle, bytes })
     }
 }
 
 impl Subject {
-    /// Loads it, and measures its CPU time until it is idle again: events are integrated after the response.
+    /// Requests to it with the key of the agent.
+    pub fn as_agent(&self) -> Api<'_> {
+        Api { address: self.gate.address, key: &self.key }
+    }
+
+    /// The same with that of the administrator.
+    pub fn as_administrator(&self) -> Api<'static> {
+        Api { address: self.gate.address, key: ADMINISTRATOR }
+    }
+
+    /// The call over HTTP.
+    pub fn target(&self) -> Rc<Target> {
+        Rc::clone(&self.target)
+    }
+
+    /// Counts this many successful calls that were made through [`Subject::as_agent`].
+    pub fn note_calls(&mut self, calls: u64) {
+        self.answered += calls;
+    }
+
+    /// Loads it with its call over HTTP, see [`Subject::measure_calls`].
     pub fn measure(&mut self, ticks: Ticks, connections: u32, span: Duration) -> Result<Sample, String> {
+        self.measure_calls(&self.target(), ticks, connections, span)
+    }
+
+    /// Loads it, and measures its CPU time until it is idle again: events are integrated after the response.
+    pub fn measure_calls(
+        &mut self,
+        target: &Target,
+        ticks: Ticks,
+        connections: u32,
+        span: Duration,
+    ) -> Result<Sample, String> {
         let process = self.gate.process.id();
         let before = ticks.processor_time(process)?;
-        let figures = self.target.load(connections, span)?;
+        let figures = target.load(connections, span)?;
         self.answered += figures.calls;
         self.unanswered += u64::from(connections);
         let after = at_rest(ticks, process)?;
@@ -124,8 +166,8 @@ impl Subject {
     }
 
     /// Makes this many calls on each of these connections, in step, spread over `span`.
-    pub fn call(&mut self, connections: u32, rounds: u32, span: Duration) -> Result<(), String> {
-        self.target.call(connections, rounds, span)?;
+    pub fn call(&mut self, target: &Target, connections: u32, rounds: u32, span: Duration) -> Result<(), String> {
+        target.call(connections, rounds, span)?;
         self.answered += u64::from(connections) * u64::from(rounds);
         Ok(())
     }
@@ -187,19 +229,25 @@ struct Gate {
 }
 
 impl Gate {
-    fn start(command: &[OsString], home: &Path, store: &Store) -> Result<Self, String> {
+    fn start(
+        command: &[OsString],
+        home: &Path,
+        store: &Store,
+        more: &[(&'static str, OsString)],
+    ) -> Result<Self, String> {
         std::fs::create_dir_all(home).map_err(|error| format!("{}: {error}", home.display()))?;
         let (variable, place) = match store {
             Store::Sqlite(directory) => ("TOOLGATE_DATA", directory.as_os_str()),
             Store::Postgres { url } => ("TOOLGATE_DATABASE_URL", OsStr::new(url)),
         };
-        let environment = [
+        let mut environment = vec![
             ("HOME", home.as_os_str()),
             ("TOOLGATE_ADMIN_TOKEN", OsStr::new(ADMINISTRATOR)),
             ("TOOLGATE_EGRESS_ALLOW", OsStr::new("127.0.0.1/32")),
             ("TOOLGATE_LISTEN", OsStr::new("127.0.0.1:0")),
             (variable, place),
         ];
+        environment.extend(more.iter().map(|(name, value)| (*name, value.as_os_str())));
         let log: PathBuf = home.join("gate.log");
         let (program, arguments) = command.split_first().ok_or("there is no command that starts a gate")?;
         let arguments: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).chain([OsStr::new("serve")]).collect();

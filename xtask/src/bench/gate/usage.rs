@@ -30,7 +30,7 @@ pub fn resident(process: u32) -> Result<f64, String> {
 }
 
 /// The share of the machine's processor time that was used during this span, 0 to 1.
-pub fn machine(span: Duration) -> Result<f64, String> {
+fn machine(span: Duration) -> Result<f64, String> {
     let look = || {
         let text = fs::read_to_string("/proc/stat").map_err(|error| format!("/proc/stat: {error}"))?;
         all_and_idle(&text).ok_or_else(|| "/proc/stat has an unexpected format".to_owned())
@@ -40,6 +40,16 @@ pub fn machine(span: Duration) -> Result<f64, String> {
     let (all, idle) = look()?;
     let passed = all.saturating_sub(all_before).max(1) as f64;
     Ok(1.0 - idle.saturating_sub(idle_before) as f64 / passed)
+}
+
+/// Says how busy the machine is before a run.
+pub fn print_load() -> Result<(), String> {
+    let busy = machine(Duration::from_secs(2))?;
+    println!("before the run, {:.0} % of the processors' time is used by others", busy * 100.0);
+    if busy > 0.2 {
+        println!("on a machine this busy only memory and bytes on disk can be relied on, not times and their ratios");
+    }
+    Ok(())
 }
 
 fn read(process: u32, file: &str, figure: fn(&str) -> Option<u64>) -> Result<u64, String> {

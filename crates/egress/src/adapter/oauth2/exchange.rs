@@ -128,15 +128,7 @@ impl<'a> TokenGrant<'a> {
 
 /// The failure if the endpoint returned no token and the tool's service received nothing.
 pub(super) fn proxy_failure(reason: String) -> SourceFailure {
-    SourceFailure {
-        kind: FailureKind::Proxy,
-        reason,
-        http_status: None,
-        result: None,
-        truncated: false,
-        sent: false,
-        timed_out: false,
-    }
+    SourceFailure::not_sent(FailureKind::Proxy, reason)
 }
 
 /// The client's id and secret, where it has both.

@@ -17,7 +17,7 @@ fn written(request: &Request<'_>, era: McpEra, traced: Option<&TracedCall>) -> V
 #[test]
 fn a_rendered_message_gets_its_id_and_meta() {
     let (mapping, arguments) = (McpMapping::of_tool("echo"), json!({"a": "}"}));
-    let rendered = mapping.message(arguments.as_object().unwrap()).unwrap();
+    let rendered = mapping.message(arguments.as_object().unwrap(), None).unwrap();
     let request = Request::rendered(&mapping, Cow::Owned(rendered), &arguments);
     assert_eq!(request.name.as_deref(), Some("echo"));
     let params = json!({"name": "echo", "arguments": {"a": "}"}});
@@ -43,7 +43,10 @@ fn a_request_without_parameters_is_valid_too() {
         assert_eq!(written(&request, era, None)["method"], "tools/list");
         assert_eq!(written(&Request::list_tools(Some("a\"b")), era, Some(&traced()))["params"]["cursor"], "a\"b");
     }
-    assert_eq!(written(&Request::initialize(), McpEra::Legacy, None)["params"]["protocolVersion"], "2025-11-25");
+    assert_eq!(
+        written(&Request::initialize(InputCapabilities::default()), McpEra::Legacy, None)["params"]["protocolVersion"],
+        "2025-11-25"
+    );
     assert_eq!(serde_json::from_slice::<Value>(&cancelled(3)).unwrap()["params"]["requestId"], json!(3));
     let refused: Value = serde_json::from_slice(&refusal(&json!("a\"b"), "elicitation/create")).unwrap();
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("a\"b"), &json!(-32601)));

@@ -14,7 +14,7 @@ fn redactor() -> Redactor {
 
 fn concluded_by(result: &Value, rule: HiddenCharacters) -> Result<ServiceResponse, SourceFailure> {
     let message = json!({"jsonrpc": "2.0", "id": 7, "result": result}).to_string().into_bytes();
-    conclude(&Raw { message, id: 7, http_status: 200 }, &redactor(), rule)
+    conclude(&Raw { message, id: 7, http_status: 200 }, &redactor(), rule, None)
 }
 
 fn concluded(result: Value) -> Result<Value, SourceFailure> {
@@ -89,7 +89,7 @@ fn an_error_of_the_protocol_is_a_failure_with_its_object() {
     let error = json!({"code": -32602, "message": format!("no {SECRET}\u{200b}"), "data": {"a": 1}});
     let message = json!({"jsonrpc": "2.0", "id": 7, "error": error}).to_string().into_bytes();
     let raw = Raw { message, id: 7, http_status: 400 };
-    let failure = conclude(&raw, &redactor(), HiddenCharacters::Show).unwrap_err();
+    let failure = conclude(&raw, &redactor(), HiddenCharacters::Show, None).unwrap_err();
     assert_eq!((failure.kind, failure.http_status), (FailureKind::Service, Some(400)));
     let expected = json!({"error": {"code": -32602, "message": "no [REDACTED]<U+200B>", "data": {"a": 1}}});
     assert_eq!(failure.result, Some(expected));
@@ -107,7 +107,7 @@ fn what_is_no_result_of_a_call_is_a_failure() {
         r#"{"jsonrpc":"2.0","id":9,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":7,"result":{"hunter2-hunter2":1,"hunter2-hunter2":1}}"#,
     ] {
-        let failure = conclude(&raw(text), &redactor(), HiddenCharacters::Show).unwrap_err();
+        let failure = conclude(&raw(text), &redactor(), HiddenCharacters::Show, None).unwrap_err();
         assert_eq!((failure.kind, failure.sent), (FailureKind::Proxy, true));
         assert!(!failure.reason.contains(SECRET), "{}", failure.reason);
     }

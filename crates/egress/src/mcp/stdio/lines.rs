@@ -27,13 +27,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let unseen = self.buffer.get(self.searched..).unwrap_or_default();
             if let Some(length) = unseen.iter().position(|byte| *byte == b'\n') {
                 let end = self.searched + length;
-                let rest = self.buffer.split_off(end + 1);
-                let mut line = std::mem::replace(&mut self.buffer, rest);
+                // Copied out: the buffer stays for the lines that follow.
+                let line = self.buffer.get(..end).unwrap_or_default();
+                let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
+                self.buffer.drain(..=end);
                 self.searched = 0;
-                line.pop();
-                if line.last() == Some(&b'\r') {
-                    line.pop();
-                }
                 return Ok(Some(line));
             }
             self.searched = self.buffer.len();

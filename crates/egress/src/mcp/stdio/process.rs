@@ -14,7 +14,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
-use toolgate_gate::ports::mount::MountWatch;
+use toolgate_gate::ports::mount::{MountSession, MountWatch};
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
 use toolgate_model::credential::ServiceName;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -27,14 +27,17 @@ use super::lines::Lines;
 use crate::mcp::greeting::Greeting;
 use crate::mcp::listing::Listing;
 use crate::mcp::message::{self, Envelope};
+use crate::mcp::questions::Questions;
 use crate::mcp::reporter::Reporter;
 use crate::mcp::result::malformed;
 use crate::time::now;
 
+/// Why a process was stopped that has done nothing wrong.
+const UNUSED: &str = "the server was stopped because nobody used it";
 /// How many messages wait to be written.
 const QUEUE: usize = 64;
-/// How many reports of progress wait to be passed on.
-const REPORTS: usize = 16;
+/// How many messages of the server wait to be passed on.
+const HEARD: usize = 16;
 /// How many requests a process has at a time, and how many of them for one principal.
 const IN_FLIGHT: usize = 256;
 const IN_FLIGHT_OF_AGENT: usize = 64;
@@ -49,6 +52,17 @@ pub(super) struct Origin {
     pub(super) tenant: TenantId,
     pub(super) service: Option<ServiceName>,
     pub(super) watch: Arc<dyn MountWatch>,
+    /// Whether it runs for one principal alone.
+    pub(super) is_exclusive: bool,
+}
+
+/// What a call hears of its server before the response.
+#[derive(Clone, Copy)]
+pub(crate) struct CallListener<'a> {
+    pub(crate) reporter: Option<&'a Reporter<'a>>,
+    pub(crate) questions: Option<&'a Questions<'a>>,
+    /// Knows the secrets that must not be heard.
+    pub(crate) redactor: &'a Redactor,
 }
 
 /// A process that may not have been greeted yet. Dropping it ends the process.
@@ -84,6 +98,8 @@ struct Shared {
     calls: Mutex<Calls>,
     listing: Listing,
     origin: Origin,
+    /// The record of what it keeps for its principal.
+    kept: Mutex<Option<MountSession>>,
 }
 
 struct Calls {
@@ -98,8 +114,8 @@ struct Calls {
 struct Waiting {
     agent: Option<PrincipalId>,
     response: oneshot::Sender<Result<Vec<u8>, &'static str>>,
-    /// Takes what the server says about its progress.
-    progress: Option<mpsc::Sender<Vec<u8>>>,
+    /// Takes what the server says before its response.
+    heard: Option<mpsc::Sender<Vec<u8>>>,
 }
 
 impl Running {
@@ -129,7 +145,8 @@ impl Running {
             return Err(not_started(io::ErrorKind::BrokenPipe));
         };
         let calls = Calls { waiting: HashMap::new(), last_id: 0, used: now(), ended: None };
-        let shared = Arc::new(Shared { calls: Mutex::new(calls), listing: Listing::default(), origin });
+        let shared =
+            Arc::new(Shared { calls: Mutex::new(calls), listing: Listing::default(), origin, kept: Mutex::default() });
         let (outgoing, queue) = mpsc::channel(QUEUE);
         let log = log(stderr, mount.name.clone(), redactor_of(secret));
         let tasks = [
@@ -145,6 +162,14 @@ impl Running {
         Process { running: self, greeting }
     }
 
+    /// Notes the record of what the process keeps for its principal, which ends with it.
+    pub(super) fn keep(&self, session: MountSession) {
+        *self.shared.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+        // It may have ended before.
+        let ended = self.shared.calls().ended;
+        ended.into_iter().for_each(|reason| self.shared.end(reason));
+    }
+
     /// Sends a request and gives its response.
     pub(crate) async fn ask(
         &self,
@@ -153,21 +178,21 @@ impl Running {
         agent: Option<&PrincipalId>,
         deadline: Instant,
     ) -> Result<Vec<u8>, SourceFailure> {
-        self.ask_reporting(id, message, agent, deadline, None).await
+        self.ask_listening(id, message, agent, deadline, None).await
     }
 
-    /// The same, passing on what the server says about its progress meanwhile.
-    pub(crate) async fn ask_reporting(
+    /// The same, passing on what the server says meanwhile.
+    pub(crate) async fn ask_listening(
         &self,
         id: u64,
         mut message: Vec<u8>,
         agent: Option<&PrincipalId>,
         deadline: Instant,
-        reporter: Option<(&Reporter<'_>, &Redactor)>,
+        listener: Option<CallListener<'_>>,
     ) -> Result<Vec<u8>, SourceFailure> {
         let (sender, mut response) = oneshot::channel();
-        let (progress, mut reports) = reporter.map(|_| mpsc::channel(REPORTS)).unzip();
-        self.shared.enter(id, Waiting { agent: agent.cloned(), response: sender, progress })?;
+        let (heard, mut messages) = listener.map(|_| mpsc::channel(HEARD)).unzip();
+        self.shared.enter(id, Waiting { agent: agent.cloned(), response: sender, heard })?;
         let mut call = InFlight { running: self, id, is_sent: false };
         message.push(b'\n');
         match timeout_at(deadline, self.outgoing.send(message)).await {
@@ -176,13 +201,21 @@ impl Running {
             Err(_) => return Err(super::late("the time for this call was over before its server read the request")),
         }
         let responded = async {
-            while let (Some((reporter, redactor)), Some(reports)) = (reporter, &mut reports) {
+            while let (Some(listener), Some(messages)) = (listener, &mut messages) {
+                let message = tokio::select! {
+                    biased;
+                    message = messages.recv() => message,
+                    responded = &mut response => return responded,
+                };
+                let Some(message) = message else { break };
+                // A server that does not wait for what it has asked for gets nothing.
                 tokio::select! {
                     biased;
-                    report = reports.recv() => match report {
-                        Some(notification) => reporter.report(&notification, id, redactor),
-                        None => break,
-                    },
+                    said = listener.hear(&message, id, deadline) => {
+                        if let Some(said) = said {
+                            self.notify(said);
+                        }
+                    }
                     responded = &mut response => return responded,
                 }
             }
@@ -205,6 +238,11 @@ impl Running {
         let _ = self.outgoing.try_send(message);
     }
 
+    /// Whether it runs for one principal alone, so that what it asks is meant for that one.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.shared.origin.is_exclusive
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
         self.shared.calls().ended.is_some()
     }
@@ -222,6 +260,27 @@ impl Running {
     fn gone(&self, sent: bool) -> SourceFailure {
         let reason = self.shared.calls().ended.unwrap_or("the server has ended by itself");
         SourceFailure { sent, ..SourceFailure::not_sent(FailureKind::Proxy, reason) }
+    }
+}
+
+impl CallListener<'_> {
+    /// Passes a message on; returns what the server is sent for it.
+    async fn hear(&self, message: &[u8], id: u64, deadline: Instant) -> Option<Vec<u8>> {
+        match (Envelope::of(message).ok()?, self.questions) {
+            (Envelope::Notification { method }, _) if method == message::PROGRESS => {
+                self.reporter?.report(message, id, self.redactor);
+                None
+            }
+            (Envelope::Notification { .. }, questions) => {
+                questions?.log(message, self.redactor);
+                None
+            }
+            (Envelope::Request { id, method }, Some(questions)) => {
+                Some(questions.response(message, (&id, &method), self.redactor, deadline).await)
+            }
+            (Envelope::Request { id, method }, None) => Some(message::refusal(&id, &method)),
+            (Envelope::Response(_), _) => None,
+        }
     }
 }
 
@@ -284,6 +343,7 @@ impl Shared {
             }
             Ok(Envelope::Response(None)) => self.calls().fail_all("the server's response has the id of no request"),
             Ok(Envelope::Request { id, method }) => {
+                let Err(_) = self.to_only_call(line) else { return };
                 // Refused politely, if the process reads what it is sent.
                 if let Some(outgoing) = outgoing.upgrade() {
                     let mut refusal = message::refusal(&id, &method);
@@ -300,16 +360,33 @@ impl Shared {
             Ok(Envelope::Notification { method }) if method == message::PROGRESS => {
                 let Some((id, _)) = message::progress(&line) else { return };
                 let calls = self.calls();
-                let progress = calls.waiting.get(&id).and_then(|waiting| waiting.progress.as_ref());
+                let heard = calls.waiting.get(&id).and_then(|waiting| waiting.heard.as_ref());
                 // Left out where it comes faster than it is read.
-                progress.map(|progress| progress.try_send(line));
+                heard.map(|heard| heard.try_send(line));
             }
+            Ok(Envelope::Notification { method }) if method == message::LOG => drop(self.to_only_call(line)),
             Ok(Envelope::Notification { .. }) => {}
             Err(_) => self.calls().fail_all("the server sent something that is no message"),
         }
     }
 
+    /// Gives a message that does not say which call it belongs to to the only one that it can belong to: what a server
+    /// asks during one call must not be asked of somebody else.
+    fn to_only_call(&self, line: Vec<u8>) -> Result<(), Vec<u8>> {
+        let calls = self.calls();
+        let mut waiting = calls.waiting.values();
+        match (waiting.next().and_then(|only| only.heard.as_ref()), waiting.next()) {
+            (Some(heard), None) if self.origin.is_exclusive => heard.try_send(line).map_err(|full| full.into_inner()),
+            _ => Err(line),
+        }
+    }
+
     fn end(&self, reason: &'static str) {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match kept {
+            Some(kept) if reason != UNUSED => kept.fail(),
+            kept => drop(kept),
+        }
         let mut calls = self.calls();
         calls.ended.get_or_insert(reason);
         // Their senders are dropped: whoever waits reads the reason.
@@ -362,7 +439,7 @@ async fn read(
                 let calls = shared.calls();
                 if calls.waiting.is_empty() && now() - calls.used >= idle {
                     drop(calls);
-                    break "the server was stopped because nobody used it";
+                    break UNUSED;
                 }
             }
         }

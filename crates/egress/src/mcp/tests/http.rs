@@ -13,6 +13,7 @@ struct Caller<'a> {
     agent: PrincipalId,
     timeout: Duration,
     reported: Mutex<Vec<UpstreamProgress>>,
+    guard: &'a dyn MessageGuard,
 }
 
 impl Caller<'_> {
@@ -43,28 +44,41 @@ impl Caller<'_> {
             renewal: &Fixed,
             traced: None,
             reporter: Some(&reporter),
+            questions: None,
         };
-        let key = ServerKey { tenant: TenantId::default_tenant(), url: url.to_string(), pool };
-        let server = self.mounts.servers.of(&key);
-        let message = mapping.message(arguments.as_object().unwrap()).unwrap();
+        let tenant = TenantId::default_tenant();
+        let server = self.mounts.servers.of(ServerKey { tenant: &tenant, url: url.as_url(), pool });
+        let message = mapping.message(arguments.as_object().unwrap(), None).unwrap();
         let mut request = Request::rendered(mapping, Cow::Owned(message), arguments);
         request.observed = true;
         let ids = || self.mounts.next_id();
+        let service = ServiceName::parse("mounted").unwrap();
+        let user = PeerUser {
+            tenant: &tenant,
+            service: &service,
+            principal: Some(&self.agent),
+            guard: self.guard,
+            sessions: &*self.mounts.sessions,
+        };
         let mut peer = HttpPeer {
             endpoint: &endpoint,
             server: &server,
-            agent: Some(&self.agent),
+            user: &user,
             redactor: &mut redactor,
             ids: &ids,
+            announced: &|| {},
         };
         // Only the tests about pins have one.
         if mapping.definition_hash.is_some()
-            && let Err(differs) = server.listing.check(mapping, &mut peer, endpoint.deadline).await?
+            && let Err(differs) = {
+                let mut guarded = GuardedPeer { peer: &mut peer, guard: self.guard };
+                server.listing.check(mapping, &mut guarded, endpoint.deadline).await?
+            }
         {
             return Err(differs.failure);
         }
         let raw = peer.ask(&request).await?;
-        conclude(&raw, &redactor, HiddenCharacters::Show)
+        conclude(&raw, &redactor, HiddenCharacters::Show, None)
     }
 
     async fn echo(&self) -> Execution {
@@ -79,6 +93,7 @@ fn caller<'a>(mounts: &'a McpMounts, server: &McpServer) -> Caller<'a> {
         agent: agent("one"),
         timeout: Duration::from_secs(60),
         reported: Mutex::default(),
+        guard: &NoMessageGuard,
     }
 }
 
@@ -95,8 +110,14 @@ fn target(server: &McpServer) -> MountTarget {
 
 async fn inspect(mounts: &McpMounts, server: &McpServer) -> Result<ServerOffer, SourceFailure> {
     let material = material();
-    let access = Access { redactor: Redactor::new(&material), material, renewal: &Fixed };
-    mounts.inspect(&target(server), Some(access)).await
+    let access = Access {
+        redactor: Redactor::new(&material),
+        material,
+        renewal: &Fixed,
+        messages: &NoMessageGuard,
+        client: None,
+    };
+    mounts.inspect(&target(server), Some(access), &NoMessageGuard).await
 }
 
 const SERVERS: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
@@ -156,6 +177,54 @@ async fn each_principal_has_a_session_of_its_own_and_a_lost_one_is_begun_again()
     one.echo().await.unwrap();
     assert_eq!(server.received("initialize").len(), 3);
     assert_eq!(server.received("server/discover").len(), 1, "the era stays known");
+}
+
+#[tokio::test]
+async fn a_session_with_a_server_is_used_between_two_records() {
+    let server = McpServer::start(false, true);
+    let (mounts, sessions) = mounts_recording(Vec::new());
+    let one = caller(&mounts, &server);
+    one.echo().await.unwrap();
+    one.echo().await.unwrap();
+    assert_eq!(sessions.recorded(), ["begun: mounted for one"]);
+    server.script().sessions.clear();
+    one.echo().await.unwrap();
+    let lost = ["begun: mounted for one", "failed: mounted for one", "begun: mounted for one"];
+    assert_eq!(sessions.recorded(), lost, "the server has forgotten the first one");
+    drop(mounts);
+    assert_eq!(sessions.recorded().last().unwrap(), "completed: mounted for one");
+    // A modern server keeps nothing.
+    let (server, (mounts, sessions)) = (McpServer::start(true, false), mounts_recording(Vec::new()));
+    caller(&mounts, &server).echo().await.unwrap();
+    assert!(sessions.recorded().is_empty());
+}
+
+#[tokio::test]
+async fn handshakes_and_lists_pass_guardians_or_nothing_is_sent_and_used() {
+    for (denied, direction, sent) in [
+        (None, Direction::Outbound, 3),
+        (Some("server/discover"), Direction::Outbound, 0),
+        (Some("initialize"), Direction::Outbound, 0),
+        (Some("serverInfo"), Direction::Inbound, 1),
+        (Some("tools/list"), Direction::Outbound, 1),
+        (Some("inputSchema"), Direction::Inbound, 2),
+    ] {
+        let server = McpServer::start(true, false);
+        server.script().page = 10;
+        let (mounts, _) = mounts(Vec::new());
+        let guard = Strict { denied: denied.map(|text| (direction, text)), ..Strict::default() };
+        let caller = Caller { guard: &guard, ..caller(&mounts, &server) };
+        let pinned = definition_hash(&tools()[0]);
+        let mapping = McpMapping { definition_hash: Some(pinned), ..McpMapping::of_tool("echo") };
+        let called = caller.call(&mapping, &json!({"text": "a"})).await;
+        assert_eq!(server.upstream().count(), sent, "{denied:?}");
+        assert_eq!(called.is_ok(), denied.is_none(), "{denied:?}");
+        if let Err(failure) = called {
+            assert!(failure.reason.contains("not this one") && !failure.sent, "{failure:?}");
+        }
+        let seen = guard.seen.lock().unwrap().clone();
+        assert!(!seen.iter().any(|message| message.contains("tools/call")), "calls pass the pipeline: {seen:?}");
+    }
 }
 
 #[tokio::test]
@@ -280,6 +349,7 @@ async fn a_server_that_is_no_mcp_server_is_a_failure_and_is_not_remembered() {
         agent: agent("one"),
         timeout: Duration::from_secs(60),
         reported: Mutex::default(),
+        guard: &NoMessageGuard,
     };
     for _ in 0..2 {
         let failure = caller.echo().await.unwrap_err();

@@ -7,8 +7,12 @@ use std::path::Path;
 use toolgate_testkit::mcp_server::McpProcess;
 
 use super::*;
-use crate::mcp::stdio::Process;
+use crate::mcp::questions::Questions;
+use crate::mcp::stdio::{CallListener, Process};
 use toolgate_gate::call::UpstreamProgress;
+use toolgate_gate::ports::client_link::{ClientLink, Unanswered};
+use toolgate_model::client_input::InputCapabilities;
+use toolgate_model::service::HiddenCharacters;
 
 fn mount(program: &McpProcess, conduct: &str) -> StdioMount {
     let starts = program.starts_file().display().to_string();
@@ -28,10 +32,18 @@ fn mount(program: &McpProcess, conduct: &str) -> StdioMount {
 }
 
 async fn started(mounts: &McpMounts, agent: Option<&PrincipalId>) -> Result<Arc<Process>, SourceFailure> {
+    let service = ServiceName::parse("mounted").unwrap();
     let (tenant, credential, material) = (TenantId::default_tenant(), credential(), material());
     let ids = || mounts.next_id();
     let deadline = now() + Duration::from_secs(60);
-    mounts.processes.of((&tenant, "mounted", agent), (Some(&credential), &material), deadline, &ids).await
+    let sessions = &*mounts.sessions;
+    let user = PeerUser { tenant: &tenant, service: &service, principal: agent, guard: &NoMessageGuard, sessions };
+    mounts.processes.of(&user, (Some(&credential), &material), input(), deadline, &ids).await
+}
+
+/// What the clients of these tests can be asked for.
+fn input() -> InputCapabilities {
+    InputCapabilities::of(Some(&json!({"elicitation": {}})))
 }
 
 async fn call(mounts: &McpMounts, by: &str, what: &str) -> Result<String, SourceFailure> {
@@ -42,7 +54,7 @@ async fn call_within(mounts: &McpMounts, by: &str, what: &str, time: Duration) -
     let by = agent(by);
     let process = started(mounts, Some(&by)).await?;
     let (mapping, arguments) = (McpMapping::of_tool("count"), json!({"do": what}));
-    let message = mapping.message(arguments.as_object().unwrap()).unwrap();
+    let message = mapping.message(arguments.as_object().unwrap(), None).unwrap();
     let request = Request::rendered(&mapping, Cow::Owned(message), &arguments);
     let ids = || mounts.next_id();
     let mut peer = ProcessPeer {
@@ -50,7 +62,7 @@ async fn call_within(mounts: &McpMounts, by: &str, what: &str, time: Duration) -
         agent: Some(&by),
         deadline: now() + time,
         traced: None,
-        reporter: None,
+        listener: None,
         ids: &ids,
     };
     peer.ask(&request).await.map(|raw| text_of(&raw))
@@ -118,6 +130,26 @@ async fn a_stateful_server_has_a_process_for_each_principal_within_its_limit() {
 }
 
 #[tokio::test]
+async fn the_process_of_a_principal_is_used_between_two_records() {
+    let program = McpProcess::new();
+    let idle = Duration::from_millis(200);
+    let stateful = StdioMount { stateful: true, idle, max_processes: 16, ..mount(&program, "legacy") };
+    let (mounts, sessions) = mounts_recording(vec![stateful]);
+    call(&mounts, "one", "count").await.unwrap();
+    call(&mounts, "one", "count").await.unwrap();
+    call(&mounts, "two", "exit").await.unwrap_err();
+    until(|| sessions.recorded().len() == 4).await;
+    let recorded = sessions.recorded();
+    assert_eq!(recorded[0], "begun: mounted for one");
+    assert!(recorded.contains(&"completed: mounted for one".to_owned()), "nobody used it: {recorded:?}");
+    assert!(recorded.contains(&"failed: mounted for two".to_owned()), "it has ended by itself: {recorded:?}");
+    // One that is shared keeps nothing for anybody.
+    let (mounts, sessions) = mounts_recording(vec![mount(&program, "legacy")]);
+    call(&mounts, "one", "count").await.unwrap();
+    assert!(sessions.recorded().is_empty());
+}
+
+#[tokio::test]
 async fn what_no_honest_process_does_is_a_clear_failure() {
     let program = McpProcess::new();
     let (mounts, _) = mounts(vec![mount(&program, "legacy")]);
@@ -149,15 +181,15 @@ async fn progress_of_a_process_is_passed_on_without_the_secret() {
     let (mounts, _) = mounts(vec![mount(&program, "legacy")]);
     let process = started(&mounts, None).await.unwrap();
     let (mapping, arguments) = (McpMapping::of_tool("count"), json!({"do": "slow"}));
-    let message = mapping.message(arguments.as_object().unwrap()).unwrap();
+    let message = mapping.message(arguments.as_object().unwrap(), None).unwrap();
     let mut request = Request::rendered(&mapping, Cow::Owned(message), &arguments);
     request.observed = true;
     let reported = Mutex::new(Vec::new());
     let sink = |progress: UpstreamProgress| reported.lock().unwrap().push(progress);
     let (ids, redactor, reporter) = (|| mounts.next_id(), Redactor::new(&material()), Reporter::new(&sink));
     let deadline = now() + Duration::from_secs(60);
-    let reporter = Some((&reporter, &redactor));
-    let mut peer = ProcessPeer { process: &process, agent: None, deadline, traced: None, reporter, ids: &ids };
+    let listener = Some(CallListener { reporter: Some(&reporter), questions: None, redactor: &redactor });
+    let mut peer = ProcessPeer { process: &process, agent: None, deadline, traced: None, listener, ids: &ids };
     assert_eq!(text_of(&peer.ask(&request).await.unwrap()), "done");
     let message = Some("[REDACTED]".to_owned());
     let step = |progress| UpstreamProgress { progress, total: Some(2.0), message: message.clone() };
@@ -219,7 +251,9 @@ async fn a_mount_of_another_tenant_or_without_its_secret_is_not_started() {
     for (tenant, name, material) in
         [(&other, "mounted", material()), (&own, "unknown", material()), (&own, "mounted", Material::new())]
     {
-        let refused = mounts.processes.of((tenant, name, None), (Some(&credential), &material), deadline, &ids).await;
+        let (service, sessions) = (ServiceName::parse(name).unwrap(), &*mounts.sessions);
+        let user = PeerUser { tenant, service: &service, principal: None, guard: &NoMessageGuard, sessions };
+        let refused = mounts.processes.of(&user, (Some(&credential), &material), input(), deadline, &ids).await;
         assert_eq!(refused.err().unwrap().kind, FailureKind::NotExecutable);
     }
     assert_eq!(program.starts(), 0);
@@ -230,13 +264,56 @@ async fn a_process_is_inspected_like_a_server() {
     let program = McpProcess::new();
     let (mounts, _) = mounts(vec![mount(&program, "legacy")]);
     let material = material();
-    let access = Access { redactor: Redactor::new(&material), material, renewal: &Fixed };
+    let access = Access {
+        redactor: Redactor::new(&material),
+        material,
+        renewal: &Fixed,
+        messages: &NoMessageGuard,
+        client: None,
+    };
     let target = MountTarget {
         tenant: TenantId::default_tenant(),
         service: ServiceName::parse("mounted").unwrap(),
         transport: MountTransport::Stdio { name: "mounted".to_owned(), credential: Some(Box::new(credential())) },
     };
-    let offer = mounts.inspect(&target, Some(access)).await.unwrap();
+    let offer = mounts.inspect(&target, Some(access), &NoMessageGuard).await.unwrap();
     assert_eq!((offer.era, offer.server.name.as_str()), (McpEra::Legacy, "process"));
     assert_eq!(offer.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["count"]);
+}
+
+/// A client whose user is called Ann.
+#[derive(Debug)]
+struct Ann;
+
+#[async_trait]
+impl ClientLink for Ann {
+    fn capabilities(&self) -> InputCapabilities {
+        input()
+    }
+
+    async fn ask(&self, _: &str, _: Map<String, Value>) -> Result<Map<String, Value>, Unanswered> {
+        let result = json!({"action": "accept", "content": {"name": "Ann"}});
+        Ok(result.as_object().cloned().unwrap_or_default())
+    }
+
+    fn log(&self, _: Map<String, Value>) {}
+}
+
+#[tokio::test]
+async fn a_process_asks_the_client_of_its_only_call_if_it_runs_for_one_principal() {
+    for (stateful, expected) in [(true, "hello Ann"), (false, "refused")] {
+        let program = McpProcess::new();
+        let (mounts, _) = mounts(vec![StdioMount { stateful, ..mount(&program, "legacy") }]);
+        let by = agent("one");
+        let process = started(&mounts, Some(&by)).await.unwrap();
+        let (redactor, questions) = (Redactor::new(&material()), Questions::new(&Ann, HiddenCharacters::Show));
+        let (ids, deadline) = (|| mounts.next_id(), now() + Duration::from_secs(60));
+        let listener = CallListener { reporter: None, questions: Some(&questions), redactor: &redactor };
+        let listener = Some(listener);
+        let mut peer = ProcessPeer { process: &process, agent: Some(&by), deadline, traced: None, listener, ids: &ids };
+        let (mapping, arguments) = (McpMapping::of_tool("count"), json!({"do": "elicit"}));
+        let message = mapping.message(arguments.as_object().unwrap(), None).unwrap();
+        let request = Request::rendered(&mapping, Cow::Owned(message), &arguments);
+        assert_eq!(peer.ask(&request).await.map(|raw| text_of(&raw)).unwrap(), expected);
+    }
 }

@@ -174,6 +174,7 @@ mod tests {
             trusted: false,
             hidden_characters: HiddenCharacters::Show,
             credential: None,
+            declared: false,
             era: McpEra::Modern,
             pinned: None,
             seen: server,

@@ -109,11 +109,12 @@ impl<'a> Need<'a> {
         if !self.moded {
             return reasons;
         }
+        let arguments = self.call.decided_arguments(self.parameters());
         let covered = Covered {
             tool: tool.qualified_name(),
             external: self.eligible.candidate.is_client_executed(),
             action: None,
-            arguments: self.parameters(),
+            arguments: &arguments,
             session: self.call.approval_session.as_ref(),
         };
         if let Some(protected) = self.pipeline.approver.protects(&covered) {
@@ -136,8 +137,8 @@ impl<'a> Need<'a> {
         if let Some(Err(refusal)) = &opened {
             return Err(refusal.clone());
         }
-        admit::require_shown(self.parameters(), &opened)?;
-        let shown = |arguments: &Value| admit::shown(arguments, &opened).into_owned();
+        admit::require_shown(&call.decided_arguments(self.parameters()), &opened)?;
+        let shown = |arguments: &Value| admit::shown(&call.decided_arguments(arguments), &opened).into_owned();
         let tool = &eligible.candidate.tool;
         let arguments = shown(self.parameters());
         let action = bound_action(eligible);

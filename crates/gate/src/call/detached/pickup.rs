@@ -1,6 +1,9 @@
 //! Calls that are made again instead of being waited for. A client that can neither wait nor follow a call repeats it; as long
 //! as the first one waits, or its result was not fetched, the repetition is that call and no approver is asked twice. Once
 //! the result was fetched, the same call is a new one.
+//!
+//! What is known here spares a repetition the stages. Whether a call is one is decided by the transaction that stores it,
+//! so that of two made at the same moment, here or on two replicas, only one asks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,7 +62,8 @@ impl Pipeline {
     pub async fn invoke_or_pick_up(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<Repeated, Denial> {
         let known = self.known_pickups(&caller).await.map_err(Denial::unrecorded)?;
         if known {
-            let digest = call_digest(&request.tool, &request.parameters);
+            let input = request.input.as_ref().and_then(|input| input.digested());
+            let digest = digest(&request.tool, &request.parameters, input);
             if let Some(id) = self.pickup(&caller, &digest) {
                 let found = self.detached_calls.detached_call(caller.tenant(), id).await;
                 match found.map_err(Denial::unrecorded)? {
@@ -127,15 +131,30 @@ impl Pipeline {
 }
 
 /// The idempotency key of a call of this tool with these parameters: never the same twice.
-pub(in crate::call) fn key(tool: &str, parameters: &Value) -> Result<IdempotencyKey, Refusal> {
+pub(in crate::call) fn key(tool: &str, parameters: &Value, input: Option<Value>) -> Result<IdempotencyKey, Refusal> {
     let number = u64::from_be_bytes(random()?);
-    let key = format!("{PREFIX}{}-{number:016x}", call_digest(tool, parameters));
+    let key = format!("{PREFIX}{}-{number:016x}", digest(tool, parameters, input));
     IdempotencyKey::parse(&key).map_err(|error| Refusal::new(Code::Internal, error.to_string()))
+}
+
+/// The part of such a key that the keys of all repetitions of the call begin with.
+pub(in crate::call) fn shared_part(key: &IdempotencyKey) -> Option<String> {
+    let length = PREFIX.len() + DIGITS + 1;
+    key.as_str().get(..length).filter(|part| part.starts_with(PREFIX) && part.ends_with('-')).map(str::to_owned)
 }
 
 /// The same for the same call: tool and canonical parameters.
 pub fn call_digest(tool: &str, parameters: &impl Serialize) -> String {
-    let mut hex = sha256(&to_canonical(&json!({"tool": tool, "parameters": parameters}))).to_hex();
+    digest(tool, parameters, None)
+}
+
+/// The same, with what the client has sent for the server.
+fn digest(tool: &str, parameters: &impl Serialize, input: Option<Value>) -> String {
+    let mut call = json!({"tool": tool, "parameters": parameters});
+    if let (Some(input), Some(members)) = (input, call.as_object_mut()) {
+        members.insert("input".to_owned(), input);
+    }
+    let mut hex = sha256(&to_canonical(&call)).to_hex();
     hex.truncate(DIGITS);
     hex
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_model::approval::{CallLabel, SessionName, Workspace};
+use toolgate_model::client_input::ClientInput;
 use toolgate_model::context::GrantContext;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::{GrantId, InvocationId, SessionId};
@@ -41,6 +42,8 @@ pub(super) struct StoredRequest {
     approval_wait_seconds: Option<u64>,
     label: Option<CallLabel>,
     reasoning: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input: Option<Box<ClientInput>>,
     address: IpAddr,
     pub(super) arrived: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,6 +72,7 @@ impl StoredRequest {
             approval_wait_seconds: call.approval_wait.map(|wait| wait.as_secs()),
             label: call.label.clone(),
             reasoning: call.reasoning.clone(),
+            input: call.input.clone(),
             address: call.address,
             arrived: call.arrived,
             request_id: call.request.map(|id| id.to_string()),
@@ -100,6 +104,7 @@ impl StoredRequest {
             approval_wait_seconds: None,
             label: None,
             reasoning: None,
+            input: None,
             address: IpAddr::from([0, 0, 0, 0]),
             arrived: call.created_at,
             request_id: None,
@@ -131,6 +136,7 @@ impl StoredRequest {
             approval_wait: self.approval_wait_seconds.map(Duration::from_secs),
             label: self.label,
             reasoning: self.reasoning,
+            input: self.input,
             ..CallRequest::new(self.tool, self.parameters, self.address)
         }
     }

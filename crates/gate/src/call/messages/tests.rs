@@ -9,6 +9,8 @@ use toolgate_model::guard::{Denial, DenialCause};
 use super::*;
 use crate::call::testing::{Bench, credential};
 
+mod input;
+
 const OUTBOUND: Hook = Hook::Mcp(Direction::Outbound);
 const INBOUND: Hook = Hook::Mcp(Direction::Inbound);
 

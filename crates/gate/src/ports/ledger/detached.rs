@@ -58,6 +58,8 @@ pub struct DetachCall {
     pub arguments_hash: String,
     /// SHA-256 of the canonical request, for the idempotency key.
     pub request_digest: Option<String>,
+    /// What the idempotency keys of this and all repetitions of it begin with: if one of them is stored, that is the call.
+    pub repeats: Option<String>,
     /// The process that runs it first.
     pub process: ProcessId,
     pub limits: DetachedLimits,
@@ -76,7 +78,7 @@ pub struct DetachedLimits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detached {
     Accepted,
-    /// The same call was stored before, under the same idempotency key.
+    /// The same call was stored before, under the same idempotency key or as one that this repeats.
     Known(InvocationId),
 }
 

@@ -28,6 +28,8 @@ pub trait Mounts: Send + Sync {
     async fn mounts(&self, tenant: &TenantId) -> Result<Vec<MountSummary>, Refusal>;
     /// Returns a mount with its tools in the order of their names at the server.
     async fn mount(&self, tenant: &TenantId, name: &ServiceName) -> Result<Option<(Mount, Vec<MountTool>)>, Refusal>;
+    /// Returns the tenants with mounts that were declared in the configuration.
+    async fn declaring_tenants(&self) -> Result<Vec<TenantId>, Refusal>;
     /// Returns the mounts of all tenants that were last looked at before `then`, the longest ago first.
     async fn mounts_to_check(&self, then: Timestamp, limit: usize) -> Result<Vec<(TenantId, ServiceName)>, Refusal>;
 }

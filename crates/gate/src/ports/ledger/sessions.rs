@@ -1,6 +1,7 @@
 //! Tool sessions.
 
 use async_trait::async_trait;
+use toolgate_model::credential::ServiceName;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -31,6 +32,16 @@ pub struct ToolSession {
     pub run: RunId,
     pub opened_at: Timestamp,
     pub expires_at: Timestamp,
+}
+
+/// What the ids of tools of mounted servers begin with.
+const MOUNTED: &str = "mcp:";
+
+impl ToolSession {
+    /// What stands for the tool in a session of a mounted server as a whole: `mcp:SERVICE`. All its tools share its state.
+    pub fn of_mount(service: &ServiceName) -> String {
+        format!("{MOUNTED}{service}")
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -307,3 +307,34 @@ fn an_agent_that_nobody_knows_has_no_labels() {
     let own = Subject { principal: None, ..world.subject(Hook::ToolCallRequest) };
     assert_eq!(judge(&set.slice(&own), &world.facts(&event)).verdict, Verdict::allow());
 }
+
+#[test]
+fn a_rule_without_an_action_does_not_apply_to_the_gates_own_messages_of_mcp() {
+    use toolgate_model::guard::Direction;
+
+    let world = World::new();
+    let message = json!({"method": "tools/call", "params": {"name": "send"}});
+    let rules = [
+        (EVERYTHING, VerdictKind::Allow, VerdictKind::Deny),
+        (r#"forbid(principal == Principal::"bot", action, resource)"#, VerdictKind::Allow, VerdictKind::Deny),
+        (r#"forbid(principal, action, resource == Tool::"mail.send")"#, VerdictKind::Allow, VerdictKind::Allow),
+        (r#"forbid(principal, action in Action::"call", resource)"#, VerdictKind::Allow, VerdictKind::Allow),
+        (r#"forbid(principal, action in Action::"hook", resource)"#, VerdictKind::Deny, VerdictKind::Deny),
+        (r#"forbid(principal, action == Action::"hook:mcp_outbound", resource)"#, VerdictKind::Deny, VerdictKind::Deny),
+        (
+            r#"forbid(principal, action == Action::"hook:mcp_inbound", resource)"#,
+            VerdictKind::Allow,
+            VerdictKind::Allow,
+        ),
+    ];
+    for (rule, own, of_runtime) in rules {
+        let set = compile(&format!("{rule};"));
+        for (dialect, expected) in [(Dialect::Native, own), (Dialect::Aos, of_runtime)] {
+            let hook = Hook::Mcp(Direction::Outbound);
+            let subject = Subject { dialect, ..world.subject(hook) };
+            let event = world.event(hook, Content::Message(Cow::Borrowed(&message)));
+            let judgement = judge(&set.slice(&subject), &Facts { dialect, ..world.facts(&event) });
+            assert_eq!(judgement.verdict.kind(), expected, "{rule} {dialect:?}: {judgement:?}");
+        }
+    }
+}

@@ -3,7 +3,11 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::client_input::{InputOrigin, ServerState};
+use crate::credential::ServiceName;
+use crate::id::CredentialId;
 use crate::service::ServiceDefinition;
+use crate::time::Timestamp;
 
 fn mounted(tool: Value) -> Value {
     json!({"service": "files", "version": "1", "source": "mcp", "tools": {"read": tool}})
@@ -68,7 +72,7 @@ fn tools_of_mounted_servers_and_no_others_have_a_mapping() {
 }
 
 fn message(mapping: &McpMapping, parameters: &Value) -> Result<Value, String> {
-    let message = mapping.message(parameters.as_object().unwrap())?;
+    let message = mapping.message(parameters.as_object().unwrap(), None)?;
     assert!(message.starts_with(mapping.method.opening().as_bytes()));
     Ok(serde_json::from_slice(&message).unwrap())
 }
@@ -94,6 +98,33 @@ fn other_methods_take_only_the_members_that_they_have() {
         assert_eq!(message(&mapping, &json!({})), Ok(expected));
         for unknown in ["_meta", "requestState", "method"] {
             assert_eq!(message(&mapping, &json!({unknown: 1})), Err(unknown.to_owned()));
+        }
+    }
+}
+
+#[test]
+fn input_of_the_client_goes_beside_the_arguments_where_the_method_takes_any() {
+    let origin = InputOrigin {
+        service: ServiceName::parse("mounted").unwrap(),
+        endpoint: None,
+        credential: CredentialId::new(Timestamp::from_millis(1).unwrap(), [1; 10]),
+        asked: vec!["who".to_owned()],
+        state: Some(ServerState::new("s\"1".to_owned()).unwrap()),
+    };
+    let responses = json!({"who": {"action": "accept", "content": {"name": "Ann"}}});
+    let responses = responses.as_object().cloned().unwrap();
+    let input = ClientInput { responses: responses.clone(), origin: Some(origin), ..ClientInput::default() };
+    for (word, method) in McpMethod::WORDS {
+        let mapping = match method {
+            McpMethod::CallTool => McpMapping::of_tool("a"),
+            method => McpMapping::of_method(*method),
+        };
+        let message = mapping.message(&Map::new(), Some(&input)).unwrap();
+        let message: Value = serde_json::from_slice(&message).unwrap();
+        let (sent, state) = (message["params"].get("inputResponses"), message["params"].get("requestState"));
+        match method.asks() {
+            true => assert_eq!((sent, state), (Some(&json!(responses)), Some(&json!("s\"1"))), "{word}"),
+            false => assert_eq!((sent, state), (None, None), "{word}"),
         }
     }
 }

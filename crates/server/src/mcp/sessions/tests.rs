@@ -35,7 +35,7 @@ impl Fixture {
 
     fn open(&self, owner: &Owner) -> SessionId {
         self.pass(1);
-        let known = Known { version: LegacyVersion::NEWEST, capabilities: Capabilities::default() };
+        let known = Known { version: LegacyVersion::NEWEST, capabilities: Capabilities::default(), log_level: None };
         self.sessions.open(owner, known).unwrap()
     }
 
@@ -105,4 +105,27 @@ async fn a_call_is_cancelled_by_the_id_of_its_request() {
     fixture.sessions.end_call(id, &RequestId(json!("1")));
     second.gone().await;
     assert!(futures_util::FutureExt::now_or_never(first.gone()).is_none());
+}
+
+#[tokio::test]
+async fn a_client_responds_in_its_own_session_once_and_has_only_so_much_to_respond_to() {
+    let fixture = Fixture::new(4, 4);
+    let (one, other) = (owner("one"), owner("other"));
+    let (id, foreign) = (fixture.open(&one), fixture.open(&other));
+    let Asked { id: request, response } = fixture.sessions.ask(id).unwrap();
+    fixture.sessions.answer(foreign, &request, Err(-1));
+    fixture.sessions.answer(id, "toolgate-0", Err(-1));
+    fixture.sessions.answer(id, &request, Ok(Map::new()));
+    fixture.sessions.answer(id, &request, Err(-1));
+    assert_eq!(response.await.unwrap(), Ok(Map::new()));
+
+    let mut open: Vec<Asked> = (0..ASKED_LIMIT).map(|_| fixture.sessions.ask(id).unwrap()).collect();
+    assert!(fixture.sessions.ask(id).is_none());
+    assert!(fixture.sessions.ask(foreign).is_some(), "others are not concerned");
+    drop(open.pop());
+    assert!(fixture.sessions.ask(id).is_some(), "one that nobody waits for is forgotten");
+    let last = open.pop().unwrap();
+    fixture.sessions.close(&one, id);
+    assert!(last.response.await.is_err());
+    assert!(fixture.sessions.ask(id).is_none());
 }

@@ -15,15 +15,21 @@ on_both_engines! {
 
 impl Actor {
     /// Sends a message of a session.
-    fn legacy(&self, session: &str, message: &Value) -> Reply {
+    pub(super) fn legacy(&self, session: &str, message: &Value) -> Reply {
         let headers = [("Mcp-Session-Id", session), ("MCP-Protocol-Version", "2025-11-25")];
         self.ask_with("POST", "/mcp", &headers, Some(message))
     }
 
     /// Opens a session.
     pub(super) fn opens_session(&self) -> String {
-        let params =
-            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        self.opens_session_with(&json!({}))
+    }
+
+    /// The same, declaring these capabilities.
+    pub(super) fn opens_session_with(&self, capabilities: &Value) -> String {
+        let params = json!({
+            "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}
+        });
         let reply = self.post("/mcp", &request("initialize", params));
         reply.rpc();
         reply.answer.header("mcp-session-id").unwrap().to_owned()

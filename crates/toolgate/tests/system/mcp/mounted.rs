@@ -13,7 +13,7 @@ on_both_engines! {
 }
 
 /// Mounts a server, accepts all of it, and makes a credential for it; returns the credential.
-fn mount(admin: &Actor, name: &str, server: &McpServer) -> String {
+pub(super) fn mount(admin: &Actor, name: &str, server: &McpServer) -> String {
     let vault = admin.vault();
     admin.post("/api/v1/mounts", &json!({"name": name, "url": server.url(), "vault_id": vault})).created();
     let review = admin.get(&format!("/api/v1/mounts/{name}/review")).ok();

@@ -6,22 +6,25 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use toolgate_testkit::mcp_server::McpServer;
+
 use super::{VERSION, meta, request};
 use crate::calls::shop::Shop;
-use crate::world::{Actor, World, id, on_both_engines};
+use crate::world::{Actor, World, id, on_both_engines, text};
 
 on_both_engines! {
     a_listening_client_hears_of_grants_definitions_and_nothing_else,
     a_session_has_a_stream_of_its_own,
+    decisions_about_mounts_reach_clients_of_both_eras,
     what_cannot_be_listened_to_is_refused,
 }
 
 /// An open stream of messages.
-struct Listener(BufReader<TcpStream>);
+pub(super) struct Listener(BufReader<TcpStream>);
 
 impl Listener {
     /// Sends a request whose response is a stream.
-    fn open(world: &World, actor: &Actor, method: &str, headers: &str, body: &str) -> Self {
+    pub(super) fn open(world: &World, actor: &Actor, method: &str, headers: &str, body: &str) -> Self {
         let mut stream = TcpStream::connect(world.gate.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let request = format!(
@@ -51,7 +54,7 @@ impl Listener {
     }
 
     /// The next message.
-    fn next(&mut self) -> Value {
+    pub(super) fn next(&mut self) -> Value {
         loop {
             if let Some(data) = self.line().strip_prefix("data: ") {
                 return serde_json::from_str(data).unwrap();
@@ -63,7 +66,7 @@ impl Listener {
 fn a_listening_client_hears_of_grants_definitions_and_nothing_else(world: &World) {
     let shop = Shop::open(world);
     let mut listener =
-        Listener::subscribed(world, &shop.agent, json!({"toolsListChanged": true, "promptsListChanged": true}));
+        Listener::subscribed(world, &shop.agent, json!({"toolsListChanged": true, "somethingChanged": true}));
     let acknowledged = listener.next();
     assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
     assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
@@ -99,6 +102,52 @@ fn a_session_has_a_stream_of_its_own(world: &World) {
     let mut listener = Listener::open(world, &shop.agent, "GET", &headers, "");
     shop.grant(json!({}));
     assert_eq!(listener.next(), json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {}}));
+}
+
+fn decisions_about_mounts_reach_clients_of_both_eras(world: &World) {
+    let (admin, agent) = (world.admin(), world.agent("agent", &["tools.invoke"]));
+    let server = McpServer::start(true, false);
+    server.script().prompts = vec!["greet".to_owned()];
+    admin.post("/api/v1/mounts", &json!({"name": "notes", "url": server.url()})).created();
+    let body = json!({
+        "service": "notes", "label": "notes", "auth_type": "bearer_token", "metadata": {},
+        "scopes_available": ["echo", "prompts.read", "resources.read"], "material": {"token": "sk_live_of_the_mount"},
+    });
+    let credential = id(&admin.post(&format!("/api/v1/vaults/{}/credentials", admin.vault()), &body).created());
+    admin.grants(&credential, "agent", json!({"scopes": ["echo", "prompts.read", "resources.read"]}));
+    let wanted = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+    let mut modern = Listener::subscribed(world, &agent, wanted.clone());
+    assert_eq!(modern.next()["params"]["notifications"], wanted);
+    let session = agent.opens_session();
+    let headers = format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n");
+    let mut legacy = Listener::open(world, &agent, "GET", &headers, "");
+    let mut hear = |kinds: &[&str]| {
+        for listener in [&mut modern, &mut legacy] {
+            for kind in kinds {
+                assert_eq!(listener.next()["method"], format!("notifications/{kind}/list_changed"));
+            }
+        }
+    };
+    let accept = |wanted: &[&str]| {
+        let review = admin.get("/api/v1/mounts/notes/review").ok();
+        let tools = review["tools"].as_array().unwrap().iter().filter(|tool| wanted.contains(&text(tool, "/upstream")));
+        let tools: serde_json::Map<String, Value> =
+            tools.map(|tool| (text(tool, "/upstream").to_owned(), tool["hash"].clone())).collect();
+        let body = json!({"server": review["server"]["hash"], "tools": tools});
+        admin.post("/api/v1/mounts/notes/accept", &body).ok();
+    };
+    accept(&["echo"]);
+    hear(&["tools", "prompts", "resources"]);
+    assert_eq!(agent.mcp_tools(), ["notes_echo"]);
+    // What was accepted changes: it is taken away until a person decides.
+    server.script().tools[0]["description"] = json!("Repeats a text loudly.");
+    admin.post("/api/v1/mounts/notes/check", &json!({})).ok();
+    hear(&["tools"]);
+    assert_eq!(agent.mcp_tools(), [""; 0]);
+    accept(&["echo"]);
+    hear(&["tools"]);
+    admin.delete("/api/v1/mounts/notes").ok();
+    hear(&["tools", "prompts", "resources"]);
 }
 
 fn what_cannot_be_listened_to_is_refused(world: &World) {

@@ -1,9 +1,10 @@
 //! From adding a mount to calls of its tools, and what a changed definition does to them.
 
 use serde_json::json;
+use toolgate_testkit::mcp_server::Conduct;
 
 use super::office::Office;
-use crate::world::{World, on_both_engines, text};
+use crate::world::{World, on_both_engines, text, until};
 
 on_both_engines! {
     what_is_accepted_and_granted_is_called,
@@ -11,6 +12,7 @@ on_both_engines! {
     a_rejected_tool_stays_out_and_a_new_one_is_never_granted_by_itself,
     a_server_that_cannot_be_inspected_is_not_mounted,
     a_mounted_service_is_not_changed_by_a_definition,
+    a_server_that_announces_a_change_is_inspected_at_once,
 }
 
 fn what_is_accepted_and_granted_is_called(world: &World) {
@@ -114,4 +116,16 @@ fn a_mounted_service_is_not_changed_by_a_definition(world: &World) {
     let definition = json!({"service": "files", "version": "2", "tools": {"x": {}}});
     office.admin.post("/api/v1/services", &definition).refused(409, "SERVICE_MOUNTED");
     office.admin.delete("/api/v1/services/files").refused(409, "SERVICE_MOUNTED");
+}
+
+fn a_server_that_announces_a_change_is_inspected_at_once(world: &World) {
+    let office = Office::open(world);
+    office.accept(&["echo", "fail", "whoami"]);
+    office.grant(&["echo"]);
+    office.call("files.echo", json!({"text": "hello"})).ok();
+    let new = json!({"name": "wipe", "description": "Deletes everything.", "inputSchema": {"type": "object"}});
+    office.server.script().tools.push(new);
+    office.server.script().conduct = Conduct::Announcing;
+    office.call("files.echo", json!({"text": "hello"})).ok();
+    until("the new tool waits for a decision", || (office.mount()["quarantined"] == 1).then_some(()));
 }
