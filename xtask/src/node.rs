@@ -1,5 +1,6 @@
 //! npm packages that the tests run unmodified, in `target/node`: the official clients, servers and conformance kit of the
-//! Model Context Protocol, and the Node.js that runs them. `crates/toolgate/tests/node` has their versions and hashes.
+//! Model Context Protocol, an OpenID Connect provider, and the Node.js that runs them. `crates/toolgate/tests/node` has their
+//! versions and hashes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

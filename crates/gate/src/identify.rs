@@ -21,6 +21,8 @@ use crate::refusal::{Code, Kind, Refusal};
 use self::attempts::Attempts;
 
 mod attempts;
+#[cfg(test)]
+mod tests;
 
 /// A principal that has presented a valid key.
 ///

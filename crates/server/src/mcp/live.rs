@@ -3,7 +3,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,8 +31,6 @@ use crate::router::App;
 const QUEUE: usize = 64;
 /// The interval of keep-alive comments, for proxies that close a silent connection.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
-/// How often a client is asked during one call, by all that is called for it.
-const QUESTIONS: usize = 32;
 
 /// What a client hears of a call before its response.
 pub(super) struct Heard {
@@ -93,13 +90,7 @@ fn open(context: &mut Context, session: Option<InSession>) -> Option<Heard> {
     let (sender, messages) = mpsc::channel(QUEUE);
     let client = asks.map(|session| -> Arc<dyn ClientLink> {
         let capabilities = context.capabilities.input;
-        Arc::new(SessionClient {
-            app: Arc::clone(&context.app),
-            session,
-            capabilities,
-            sender,
-            asked: AtomicUsize::new(0),
-        })
+        Arc::new(SessionClient { app: Arc::clone(&context.app), session, capabilities, sender })
     });
     context.live = Some(Live { observer: token.is_some().then_some(observer), client });
     Some(Heard { token, progress, messages })
@@ -189,7 +180,6 @@ struct SessionClient {
     session: InSession,
     capabilities: InputCapabilities,
     sender: mpsc::Sender<String>,
-    asked: AtomicUsize,
 }
 
 impl std::fmt::Debug for SessionClient {
@@ -205,9 +195,6 @@ impl ClientLink for SessionClient {
     }
 
     async fn ask(&self, method: &str, params: Map<String, Value>) -> Result<Map<String, Value>, Unanswered> {
-        if self.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
-            return Err(Unanswered::Unreachable);
-        }
         let sessions = &self.app.mcp.sessions;
         let Asked { id, response } = sessions.ask(self.session.id).ok_or(Unanswered::Unreachable)?;
         let request = json!({"jsonrpc": "2.0", "id": id.as_str(), "method": method, "params": params});

@@ -13,12 +13,12 @@ pub fn blanked(text: &str) -> String {
     while let Some(letter) = rest.chars().next() {
         let length = match letter {
             '"' => string_length(rest),
-            '/' => comment_length(rest).unwrap_or(1),
-            _ => letter.len_utf8(),
+            _ => comment_length(rest).unwrap_or(letter.len_utf8()),
         };
+        let is_comment = comment_length(rest).is_some();
         let (token, behind) = rest.split_at_checked(length).unwrap_or((rest, ""));
         match letter {
-            '/' => plain.extend(token.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' })),
+            _ if is_comment => plain.extend(token.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' })),
             '}' | ']' => {
                 if let Some(comma) = comma.take() {
                     plain.replace_range(comma..comma + 1, " ");
@@ -34,7 +34,7 @@ pub fn blanked(text: &str) -> String {
                 plain.push_str(token);
             }
         }
-        if letter != '/' && !letter.is_ascii_whitespace() {
+        if !is_comment && !letter.is_ascii_whitespace() {
             previous = letter;
         }
         rest = behind;

@@ -288,18 +288,15 @@ impl Bridge {
             cancelled.iter().for_each(AbortHandle::abort);
         }
         let session = self.session.lock().await.clone();
-        match (notification.version(), session) {
-            (None, Some(session)) => {
-                self.post_quietly(session.headers(), notification.bytes.clone()).await;
-                if method == "notifications/initialized" {
-                    let following = tasks.spawn(follow(Arc::clone(self)));
-                    if let Some(earlier) = lock(&self.following).replace(following) {
-                        earlier.abort();
-                    }
+        // Closing its connection has cancelled a request of the modern era; the gate expects no other notification of it.
+        if let (None, Some(session)) = (notification.version(), session) {
+            self.post_quietly(session.headers(), notification.bytes.clone()).await;
+            if method == "notifications/initialized" {
+                let following = tasks.spawn(follow(Arc::clone(self)));
+                if let Some(earlier) = lock(&self.following).replace(following) {
+                    earlier.abort();
                 }
             }
-            // Closing its connection has cancelled a request of the modern era; the gate expects no other notification.
-            _ => {}
         }
     }
 

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::Trusting;
-use crate::world::{id, text};
+use super::{PUBLIC_URL, Trusting, trusting};
+use crate::world::{World, id, text};
 
 #[test]
 fn a_token_identifies_its_agent_until_its_key_ends_on_sqlite() {
@@ -104,4 +104,18 @@ fn the_command_line_registers_a_subject_and_shows_nothing_secret() {
 
 fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_subject_is_nobody_once_the_operator_has_moved_its_issuer_to_another_tenant() {
+    let gate = Trusting::sqlite();
+    gate.world.admin().post("/api/v1/agents", &json!({"id": "billing"})).created();
+    gate.register("billing", "workload-1");
+    let bearer = gate.bearer("workload-1");
+    assert_eq!(bearer.get("/api/v1/whoami").ok()["id"], "billing");
+    let Trusting { world, issuer, .. } = gate;
+    let setup = world.gate.setup().clone();
+    world.stop();
+    let moved = World::of(&trusting(setup, &issuer.url(), PUBLIC_URL, "tenant = \"acme\""), None);
+    moved.actor("billing", &bearer.key).get("/api/v1/whoami").refused(401, "UNAUTHENTICATED");
 }

@@ -108,7 +108,7 @@ fn a_server_over_http_follows_its_entry() {
     until("it is mounted anew", || (events(&admin, "mount.added").len() == 2).then_some(()));
     assert_eq!(mounted(&admin, "tracker")["accepted"], 0);
     let body = json!({"tool": "tracker.whoami", "parameters": {}});
-    world.actor("agent", &agent.key).post("/api/v1/tools/invoke", &body).refused(404, "TOOL_NOT_FOUND");
+    world.actor("agent", &agent.key).post("/api/v1/tools/invoke", &body).refused(409, "TOOL_NOT_EXECUTABLE");
     world.stop();
 
     declared.write("");
