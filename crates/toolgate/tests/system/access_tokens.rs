@@ -17,7 +17,7 @@ mod official_client;
 mod secrecy;
 
 /// Where clients reach the gate, as far as it knows.
-const PUBLIC_URL: &str = "https://gate.example.com";
+pub(crate) const PUBLIC_URL: &str = "https://gate.example.com";
 
 /// A gate that trusts an issuer, and a key of that issuer.
 struct Trusting {
@@ -76,7 +76,7 @@ impl Trusting {
 }
 
 /// A gate with a file of identity, in which this issuer may be on this machine.
-fn trusting(setup: GateSetup, issuer: &str, public_url: &str, further: &str) -> GateSetup {
+pub(crate) fn trusting(setup: GateSetup, issuer: &str, public_url: &str, further: &str) -> GateSetup {
     let file = setup.home().join("identity.toml");
     let text = format!("[[issuers]]\nissuer = \"{issuer}\"\nprivate_hosts = [\"127.0.0.1\"]\n{further}\n");
     std::fs::write(&file, text).unwrap();

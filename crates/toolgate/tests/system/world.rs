@@ -12,6 +12,8 @@ use toolgate_testkit::nginx::{Nginx, Upstreams};
 use toolgate_testkit::postgres::TestDatabase;
 use toolgate_testkit::trail;
 
+use crate::access_tokens::{PUBLIC_URL, trusting};
+
 /// Makes two tests of each scenario, which is a function that takes a world: one for each engine. In worlds that are
 /// `unattended` nobody is there to answer, and what needs an answer is refused at once. `also_behind_nginx` makes a third
 /// one, in which all requests go through nginx with its default timeouts.
@@ -139,7 +141,9 @@ pub fn setup() -> GateSetup {
 }
 
 fn unattended() -> GateSetup {
-    setup().reaching_loopback().environment("TOOLGATE_APPROVALS_ATTENDANCE", "required")
+    let setup = setup().reaching_loopback().environment("TOOLGATE_APPROVALS_ATTENDANCE", "required");
+    // With an issuer, which nobody asks for keys here, so that every endpoint is served.
+    trusting(setup, "http://127.0.0.1:9", PUBLIC_URL, "")
 }
 
 /// Waits for something on a runtime made for it.
