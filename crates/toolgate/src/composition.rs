@@ -1,18 +1,15 @@
 //! The composition root: the program from its parts, in the order in which it starts and ends.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_approval::ApprovalBroker;
 use toolgate_approval::coverage::is_protected_place;
-use toolgate_cli::output;
-use toolgate_cli::private_file::{PrivateFileError, create_directory, require_own, require_own_with_directory};
+use toolgate_cli::private_file::{create_directory, require_own, require_own_with_directory};
 use toolgate_egress::address::AddressPolicy;
 use toolgate_egress::client::GuardedClient;
-use toolgate_egress::collector::CollectorError;
 use toolgate_egress::connectors::Connectors;
 use toolgate_egress::mcp::McpMounts;
 use toolgate_egress::notice::Notifier;
@@ -34,21 +31,22 @@ use toolgate_model::approval::Workspace as WorkspacePath;
 use toolgate_model::id::ProcessId;
 use toolgate_model::key::ApiKey;
 use toolgate_server::limiter::{BodyMemory, InFlightLimit};
-use toolgate_server::listener::{TlsError, TrustedProxies};
+use toolgate_server::listener::TrustedProxies;
 use toolgate_server::mcp::Mcp;
 use toolgate_server::operations::metrics::Metrics;
 use toolgate_server::shutdown::{Phase, Shutdown};
 use toolgate_server::{App, Limiter, Serving, WorkerRuntimes, router, serve};
-use toolgate_vault::{KeyError, VaultSealer};
-use toolgate_workspace::{Limits, Workspace, WorkspaceError};
+use toolgate_vault::VaultSealer;
+use toolgate_workspace::{Limits, Workspace};
 
+pub use self::start_error::StartError;
+
+use self::announcement::announce;
 use self::endpoints::Endpoints;
 use self::history::Known;
-use crate::audit_key::AuditKeyError;
 use crate::configuration::{Configuration, KeySource, Store};
 use crate::conformance_source::ConformanceSource;
 use crate::descriptors;
-use crate::heads_file::HeadsFileError;
 use crate::links::FileLinks;
 use crate::maintenance::{Maintenance, MountChecks, Work};
 use crate::telemetry::{CallTelemetry, Exporter};
@@ -59,123 +57,18 @@ use crate::workspace_source::{WorkspaceSource, workspace_tools};
 /// The ledger's file in the data directory.
 const LEDGER_FILE: &str = "ledger.sqlite3";
 
+mod announcement;
 mod endpoints;
 mod guardians;
 mod history;
 mod identity;
 mod keys;
 mod mounts;
+mod start_error;
 mod telemetry;
 
 #[cfg(test)]
 mod tests;
-
-/// Why the gate did not start.
-#[derive(Debug, Error)]
-pub enum StartError {
-    #[error(transparent)]
-    AuditKey(#[from] AuditKeyError),
-    /// The audit key is lost.
-    #[error(
-        "the audit key file {path} is missing, and the log of this ledger is signed by {public_key}; restore the file \
-        from a copy"
-    )]
-    AuditKeyLost {
-        /// Where it should be.
-        path: String,
-        public_key: String,
-    },
-    /// The audit key is lost, and the ledger does not say which key it was.
-    #[error(
-        "the audit key file {path} is missing, and {heads} has heads that it signed; restore it from a copy, or also \
-        remove {heads} to start a new log"
-    )]
-    AuditKeyMissing {
-        /// Where it should be.
-        path: String,
-        /// The file with the heads.
-        heads: String,
-    },
-    #[error(transparent)]
-    Heads(#[from] HeadsFileError),
-    #[error(
-        "there is no ledger at {path}, but {heads} has signed heads of one; restore its newest copy, or start once \
-        with --accept-ledger-rollback if it is lost"
-    )]
-    LedgerMissing {
-        /// Where it should be.
-        path: String,
-        /// The file with the heads.
-        heads: String,
-    },
-    /// The ledger is an older or another one.
-    #[error(
-        "the ledger is older than the signed heads in {heads}: {details}; restore the newest copy of the ledger, or, \
-        if there is none, start once with --accept-ledger-rollback and revoke again what was revoked since"
-    )]
-    LedgerRolledBack {
-        /// The file with the heads.
-        heads: String,
-        /// The tenants, with the expected and the found heads.
-        details: String,
-    },
-    /// The master key is lost.
-    #[error(
-        "the master key file {path} is missing, and credentials are sealed under {keys}; restore the file from a \
-        copy, or, if no copy is left, start once with --accept-lost-master-key and enter the credentials again"
-    )]
-    MasterKeyLost {
-        /// Where it should be.
-        path: String,
-        /// Which keys seal something.
-        keys: String,
-    },
-    #[error("could not create the data directory {path}: {reason}; pass another one with --data")]
-    Data { path: String, reason: std::io::Error },
-    /// A collector that cannot be exported to.
-    #[error("telemetry: {0}")]
-    Collector(#[from] CollectorError),
-    #[error("guardian `{name}`: {reason}")]
-    Guardian { name: String, reason: String },
-    /// Other users can change files that the gate relies on.
-    #[error(transparent)]
-    Exposed(#[from] PrivateFileError),
-    #[error("{0}")]
-    Keys(#[from] KeyError),
-    #[error("cannot listen on {address}: {reason}; choose another with --listen")]
-    Listen { address: SocketAddr, reason: std::io::Error },
-    #[error("cannot listen on {path}: {reason}; choose another path with server.unix_socket")]
-    Socket { path: String, reason: std::io::Error },
-    #[error("server.tls: {0}")]
-    Tls(#[from] TlsError),
-    #[error("{0}")]
-    Gate(#[from] Refusal),
-    #[error(transparent)]
-    Postgres(#[from] toolgate_ledger::postgres::OpenError),
-    #[error(transparent)]
-    Sqlite(#[from] toolgate_ledger::sqlite::OpenError),
-    /// A mounted server that cannot be started.
-    #[error("mount `{name}`: {reason}")]
-    Mount {
-        /// Which.
-        name: String,
-        /// Why not.
-        reason: WorkspaceError,
-    },
-    /// A mount that cannot be declared as the configuration has it.
-    #[error("mounts.file: mount `{name}`: {reason}")]
-    Declared {
-        /// Which.
-        name: String,
-        /// Why not.
-        reason: Refusal,
-    },
-    #[error("workspace.root: {0}")]
-    Workspace(#[from] WorkspaceError),
-    /// The system refuses something basic.
-    #[error("system error: {0}")]
-    System(#[from] std::io::Error),
-}
 
 /// Runs the gate until it is stopped.
 pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Result<(), StartError> {
@@ -506,71 +399,6 @@ impl Configuration {
             Store::Postgres { .. } => None,
         }
     }
-}
-
-/// Logs the start-up messages, and then prints, on standard output, the one line that programs wait for.
-fn announce(configuration: &Configuration, address: SocketAddr, bootstrap: Bootstrap) {
-    let scheme = if configuration.network.tls.is_some() { "https" } else { "http" };
-    if scheme == "http" && !address.ip().is_loopback() {
-        tracing::warn!(
-            %address,
-            "listening beyond loopback without TLS: put a proxy that terminates TLS in front, or keys travel in clear \
-            text"
-        );
-    }
-    let url = format!("{scheme}://{}", reachable(address));
-    match bootstrap {
-        Bootstrap::Existing => tracing::info!(
-            "the administrator's token was shown at the first start; another administrator makes a new one with \
-             `toolgate key create admin`, and `toolgate recover` does when there is none"
-        ),
-        Bootstrap::Given => output::say(&format!(
-            "This is the first start. The administrator's token is the one in TOOLGATE_ADMIN_TOKEN.\n\n{}",
-            next_steps(configuration, &url, "$TOOLGATE_ADMIN_TOKEN")
-        )),
-        Bootstrap::Generated(token) => output::say(&format!(
-            "This is the first start. The administrator's token, shown this once only:\n\n    {}\n\n{}",
-            token.expose(),
-            next_steps(configuration, &url, token.expose())
-        )),
-    }
-    if let Err(error) = output::print(&format!("toolgate listening on {scheme}://{address}")) {
-        tracing::warn!(%address, %error, "listening, but could not write the start-up line to standard output");
-    }
-}
-
-fn next_steps(configuration: &Configuration, url: &str, token: &str) -> String {
-    let ledger = match &configuration.store {
-        Store::Embedded { data } => data.join(LEDGER_FILE).display().to_string(),
-        Store::Postgres { .. } => "PostgreSQL".to_owned(),
-    };
-    let master_key = match &configuration.key_source {
-        KeySource::File(path) => absolute(path),
-        KeySource::Environment { .. } => "from the environment".to_owned(),
-        KeySource::Command { .. } => "behind the key command".to_owned(),
-    };
-    format!(
-        "Try it:\n\n    curl -H \"Authorization: Bearer {token}\" {url}/api/v1/whoami\n\n\
-         `toolgate login --url {url}` stores the token for the command line; `toolgate --help` lists the commands.\n\
-         Ledger:     {ledger}\nMaster key: {master_key}\nAudit key:  {}\n\
-         Keep copies of the keys, apart from the ledger: without them its credentials cannot be unsealed and its log \
-         cannot be continued.\n",
-        absolute(&configuration.audit_key_file)
-    )
-}
-
-fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path)).display().to_string()
-}
-
-/// An address that a program on this machine can connect to.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
