@@ -66,9 +66,13 @@ impl Store {
     }
 
     pub fn recorded(&self) -> Result<Recorded, String> {
-        // The baseline may predate batched events. A run without a name has one call.
+        // The baseline may predate batched events. A run without a name has one call; what a mounted server keeps for a
+        // principal is a run of its own.
         let events = self
-            .number("SELECT count(DISTINCT run) FROM event_runs WHERE EXISTS (SELECT 1 FROM event_batches)")
+            .number(
+                "SELECT count(DISTINCT run) FROM event_runs WHERE run NOT LIKE 'session%' \
+                 AND EXISTS (SELECT 1 FROM event_batches)",
+            )
             .or_else(|_| self.number("SELECT count(*) FROM events WHERE kind = 'tool.invoked'"))?;
         let invocations = self.number("SELECT count(*) FROM invocations WHERE status = 'success'")?;
         Ok(Recorded { invocations, events })
