@@ -109,10 +109,13 @@ pub enum AskSource {
     Protected,
     /// The tool is a question to a person.
     Question,
+    /// A guardrail of a coordinator.
+    Guardrail,
 }
 
 impl AskSource {
-    pub(crate) const ALL: [Self; 5] = [Self::Tool, Self::Mode, Self::Guardian, Self::Protected, Self::Question];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Tool, Self::Mode, Self::Guardian, Self::Protected, Self::Question, Self::Guardrail];
 }
 
 /// One approval, with everything that approvers are shown.

@@ -20,6 +20,7 @@ pub use self::rule::{Denial, ParameterRule};
 
 mod cost;
 mod host;
+mod loosening;
 mod network;
 mod number;
 mod parameter;

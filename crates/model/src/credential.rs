@@ -62,7 +62,7 @@ pub enum AuthType {
 }
 
 impl AuthType {
-    pub(crate) const ALL: [Self; 8] = [
+    pub const ALL: [Self; 8] = [
         Self::ApiKey,
         Self::BasicAuth,
         Self::BearerToken,
@@ -84,6 +84,20 @@ impl AuthType {
             Self::OAuth2ClientCredentials => "oauth2_client_credentials",
             Self::OAuth2Token => "oauth2_token",
             Self::Webhook => "webhook",
+        }
+    }
+
+    /// The fields of the material that a person is asked for; none if they are not fixed.
+    pub fn usual_fields(self) -> &'static [&'static str] {
+        match self {
+            Self::ApiKey => &["api_key"],
+            Self::BasicAuth => &["username", "password"],
+            Self::BearerToken => &["token"],
+            Self::ConnectionString => &["connection_string"],
+            Self::Custom => &[],
+            Self::OAuth2ClientCredentials => &["client_id", "client_secret"],
+            Self::OAuth2Token => &["access_token", "refresh_token"],
+            Self::Webhook => &["signing_secret"],
         }
     }
 

@@ -17,6 +17,7 @@ pub use self::approval::{
     ApprovalDecided, ApprovalModeChanged, ApprovalRequested, QuorumProgress, StandingApprovalCreated,
     StandingApprovalRevoked, StandingApprovalUsed,
 };
+pub use self::budget::{BudgetReached, CallsStopped, TenantUpdated};
 pub use self::call::{AuthorizationDecided, CallDetached, ToolDenialsCounted, ToolDenied, ToolForbidden, ToolInvoked};
 pub use self::credential::{CredentialCreated, CredentialExpired, CredentialRevoked, CredentialRotated};
 pub use self::grant::{GrantCreated, GrantDelegated, GrantExpired, GrantResumed, GrantRevoked, GrantSuspended};
@@ -33,9 +34,16 @@ pub use self::session::{SessionOutcome, ToolSessionClosed, ToolSessionOpened};
 pub use self::stored::{DamagedEvent, EventError, StoredEvent};
 pub use self::tenant::TenantCreated;
 pub use self::vault::{VaultCreated, VaultDeleted, VaultRekeyed};
+pub use self::work::{
+    WorkAgentAssigned, WorkAgentUnassigned, WorkCoordinatorChanged, WorkCoordinatorCreated, WorkCostRecorded,
+    WorkIntentChanged, WorkIntentCreated, WorkLeaseAcquired, WorkLeaseEnded, WorkPlanChanged, WorkPlanCreated,
+    WorkTaskAssigned, WorkTaskChanged, WorkTaskCreated,
+};
+pub use self::workflow::WorkflowApplied;
 
 mod agent;
 mod approval;
+mod budget;
 mod call;
 mod credential;
 mod grant;
@@ -49,6 +57,8 @@ mod session;
 mod stored;
 mod tenant;
 mod vault;
+mod work;
+mod workflow;
 
 #[cfg(test)]
 mod tests;

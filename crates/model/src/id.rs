@@ -145,6 +145,13 @@ ids! {
     StandingApprovalId = "standing";
     /// One run of a gate process.
     ProcessId = "process";
+    IntentId = "intent";
+    PlanId = "plan";
+    TaskId = "task";
+    LeaseId = "lease";
+    CoordinatorId = "coord";
+    /// A cost that an agent has recorded.
+    CostId = "cost";
 }
 
 impl InvocationId {

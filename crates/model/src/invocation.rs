@@ -12,6 +12,7 @@ use crate::hook::CallTrace;
 use crate::id::{GrantId, InvocationId};
 use crate::principal::{PrincipalId, TenantId};
 use crate::service::ServiceVersion;
+use crate::spending::CostBasis;
 use crate::text::{SharedText, identifiers};
 use crate::time::Timestamp;
 
@@ -89,8 +90,10 @@ pub struct Invocation {
     pub fingerprint: Option<SharedText>,
     /// The status of the service's response.
     pub http_status: Option<u16>,
-    /// The estimated cost.
+    /// What it costs: while it runs, the most that it can cost.
     pub cost: Option<Cost>,
+    /// What the cost is based on, if its tool states one.
+    pub cost_basis: Option<CostBasis>,
     /// The duration since its arrival at the gate.
     pub duration_ms: Option<u64>,
     pub idempotency_key: Option<IdempotencyKey>,

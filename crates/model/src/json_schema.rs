@@ -20,12 +20,15 @@ use crate::scope::{SCOPE_LIMIT, Scope, ScopeSet};
 use crate::service::{ServiceVersion, ToolName};
 use crate::text::{Label, Line};
 use crate::time::Timestamp;
+use crate::workflow::{WorkflowName, WorkflowVersion};
 
 mod approvals;
 mod grants;
 mod openwop;
 mod principals;
 mod services;
+mod spending;
+mod work;
 
 #[cfg(test)]
 mod tests;
@@ -54,6 +57,7 @@ use schemas;
 
 schemas! {
     CallLabel, ContextId, IdempotencyKey, Label, PrincipalId, RunId, Scope, ServiceName, ServiceVersion, SessionName, TenantId,
+    WorkflowName, WorkflowVersion,
     ToolName => "Name" |_generator| json!({
         "type": "string",
         "description": "A name chosen by a client: letters, digits and `. _ : @ -`.",

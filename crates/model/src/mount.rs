@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 pub use self::comparison::{ToolChange, compare};
 pub use self::conversion::convert;
 pub use self::naming::tool_name;
-pub use self::offer::{DEFINITION_LIMIT, Offer, OfferedDefinition, TOOL_LIMIT};
+pub use self::offer::{DEFINITION_LIMIT, DEPTH_LIMIT, Offer, OfferedDefinition, TOOL_LIMIT};
 pub use self::server::{Capability, ServerIdentity};
 pub use self::usable::{service_definition, version};
 
@@ -130,7 +130,8 @@ pub struct PinnedDefinition {
 /// A definition that a server lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenDefinition {
-    /// `None` where it is larger than [`DEFINITION_LIMIT`]. It cannot be accepted then.
+    /// `None` where it is larger than [`DEFINITION_LIMIT`] or nested deeper than [`DEPTH_LIMIT`]; an array where the server
+    /// lists the tool more than once. Neither can be accepted.
     pub definition: Option<Value>,
     pub hash: String,
 }
@@ -199,8 +200,14 @@ impl MountTool {
         match &self.seen {
             None => Ok(None),
             Some(SeenDefinition { definition: None, .. }) => Err(format!(
-                "the definition of `{}` is larger than {DEFINITION_LIMIT} bytes and was not kept",
+                "the definition of `{}` is larger than {DEFINITION_LIMIT} bytes or nested deeper than {DEPTH_LIMIT} \
+                 levels, and was not kept",
                 crate::visible::visible(&self.upstream)
+            )),
+            Some(SeenDefinition { definition: Some(Value::Array(listed)), .. }) => Err(format!(
+                "the server lists `{}` {} times, so that it is not known which one is called; it must list each tool once",
+                crate::visible::visible(&self.upstream),
+                listed.len()
             )),
             Some(SeenDefinition { definition: Some(definition), hash }) => {
                 let pinned = PinnedDefinition { definition: definition.clone(), hash: hash.clone() };

@@ -8,6 +8,7 @@ use crate::descriptor::ToolId;
 use crate::permission::PermissionSet;
 use crate::principal_scope::HeldScopes;
 use crate::rate_limit::RateLimit;
+use crate::spending::{Budget, Stop};
 use crate::text::{Label, Line, identifiers};
 use crate::time::Timestamp;
 
@@ -78,6 +79,19 @@ pub struct Tenant {
     pub id: TenantId,
     pub name: Option<Line>,
     pub created_at: Timestamp,
+    /// How much its agents may call and spend together.
+    pub budget: Option<Budget>,
+    /// Set while the calls of the tenant are stopped.
+    pub stopped: Option<Stop>,
+    /// Set while the calls of all tenants are stopped.
+    pub gate_stopped: Option<Stop>,
+}
+
+impl Tenant {
+    /// A new tenant: without a budget, and not stopped.
+    pub fn new(id: TenantId, name: Option<Line>, created_at: Timestamp) -> Self {
+        Self { id, name, created_at, budget: None, stopped: None, gate_stopped: None }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +115,10 @@ pub struct Principal {
     pub detach_calls: bool,
     /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
     pub progressive_discovery: bool,
+    /// How much it may call and spend.
+    pub budget: Option<Budget>,
+    /// Set while its calls are stopped.
+    pub stopped: Option<Stop>,
     /// The number of its changes: 1 when it is registered.
     pub revision: u64,
     pub created_at: Timestamp,
@@ -129,6 +147,8 @@ impl Principal {
             labels: BTreeSet::new(),
             detach_calls: false,
             progressive_discovery: false,
+            budget: None,
+            stopped: None,
             revision: 1,
             created_at,
             removed_at: None,

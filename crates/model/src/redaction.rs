@@ -5,7 +5,8 @@
 //! Finds the secret itself, also with any of its characters escaped for JSON, URLs, forms or HTML, repeatedly and in
 //! any mixture (see `redaction/readings.rs`), and in UTF-16; its base64 in either alphabet, at any alignment inside a
 //! longer text and wrapped into lines; and its hex. Of multi-line secrets, such as private keys, also each longer line
-//! on its own. A secret of fewer than four bytes is found only as a separate word, and in no encoding.
+//! on its own. Hidden characters in between, which nobody sees, hide nothing. A secret of fewer than four bytes is found
+//! only as a separate word, and in no encoding.
 //!
 //! Other transformations (compressed, encrypted, reversed, split) are not found: bodies are decompressed before. They
 //! are also complete: a chunk boundary cannot hide anything.
@@ -34,7 +35,9 @@ use self::readings::{Readings, is_introducer};
 use self::secrets::Secrets;
 use crate::arguments::REDACTED;
 use crate::credential::is_public_field;
+use crate::hidden_text::revealed;
 use crate::secret::{Material, Secret};
+use crate::service::HiddenCharacters;
 
 /// The replacements for a secret; the first one that does not contain the secret itself is used.
 const MARKERS: [&str; 3] = ["[REDACTED]", "[***]", ""];
@@ -130,7 +133,17 @@ impl Redactor {
 
     /// Replaces every form of every secret; returns whether there was any.
     pub fn redact_bytes(&self, bytes: &mut Vec<u8>) -> bool {
-        self.search().redact_bytes(bytes)
+        match String::from_utf8(std::mem::take(bytes)) {
+            Ok(mut text) => {
+                let is_found = self.redact_text(&mut text);
+                *bytes = text.into_bytes();
+                is_found
+            }
+            Err(not_text) => {
+                *bytes = not_text.into_bytes();
+                self.search().redact_bytes(bytes)
+            }
+        }
     }
 
     /// Redacts truncated text, which may end with the beginning of a secret: that is removed too.
@@ -197,7 +210,14 @@ impl Search<'_> {
     }
 
     fn redact_text(&self, text: &mut String) -> bool {
-        if !self.hides(text) {
+        let is_found = self.redact_spelled(text);
+        let Some(joined) = self.joined(text) else { return is_found };
+        drop(Zeroizing::new(std::mem::replace(text, joined)));
+        self.redact_spelled(text)
+    }
+
+    fn redact_spelled(&self, text: &mut String) -> bool {
+        if self.occurrences(text.as_bytes()).is_empty() {
             return false;
         }
         let mut bytes = std::mem::take(text).into_bytes();
@@ -207,7 +227,18 @@ impl Search<'_> {
     }
 
     fn hides(&self, text: &str) -> bool {
-        !self.occurrences(text.as_bytes()).is_empty()
+        !self.occurrences(text.as_bytes()).is_empty() || self.joined(text).is_some()
+    }
+
+    /// The text without its hidden characters, if a secret occurs in it then: whoever reads such a text, or removes what is
+    /// hidden from it, has the secret. Arguments are shown with what is hidden in them, and stay as they were sent.
+    fn joined(&self, text: &str) -> Option<String> {
+        if self.in_arguments || self.secrets.is_empty() {
+            return None;
+        }
+        let joined = revealed(text, HiddenCharacters::Strip)?;
+        let joined = Zeroizing::new(joined);
+        (!self.occurrences(joined.as_bytes()).is_empty()).then(|| (*joined).clone())
     }
 
     /// The ranges of secrets in the text, from left to right, without overlaps.

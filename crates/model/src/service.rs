@@ -15,6 +15,7 @@ use crate::descriptor::{ApprovalNeed, Egress, Hint, ReplayPolicy, SafetyTier, So
 use crate::principal_scope::RequiredScope;
 use crate::rate_limit::RateLimit;
 use crate::scope::Scope;
+use crate::spending::StatedCost;
 use crate::text::{Label, Line, identifiers};
 
 pub(crate) use self::http_mapping::header::{
@@ -92,6 +93,8 @@ pub struct ToolDefinition {
     pub idempotent: bool,
     /// The estimated cost of one call.
     pub estimated_cost: Option<Cost>,
+    /// Where the result states what the call has cost.
+    pub stated_cost: Option<StatedCost>,
     /// The HTTP request of a call.
     pub http: Option<HttpMapping>,
     /// How a call becomes a request to a mounted MCP server.
@@ -133,6 +136,7 @@ impl ToolDefinition {
             returns: None,
             idempotent: false,
             estimated_cost: None,
+            stated_cost: None,
             http: None,
             mcp: None,
             logging: LoggingRule::default(),

@@ -36,6 +36,16 @@ pub fn check_line(text: &str, limit: usize) -> Result<(), TextError> {
     })
 }
 
+/// Checks a text of several lines, which may be empty: anything printable, with tabs and line breaks, at most `limit` bytes.
+pub fn check_lines(text: &str, limit: usize) -> Result<(), TextError> {
+    if text.len() > limit {
+        return Err(TextError::TooLong { limit, length: text.len() });
+    }
+    check_characters(text, "use printable characters, tabs and line breaks", |letter| {
+        matches!(letter, '\n' | '\r' | '\t') || !letter.is_control() && !is_deceptive(letter)
+    })
+}
+
 /// Invisible characters that change how their neighbours are displayed.
 fn is_deceptive(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
@@ -203,9 +213,60 @@ impl<'de> serde::Deserialize<'de> for Line {
     }
 }
 
+/// A text of several lines for people, at most 8 KiB. It may be empty.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct MultilineText(String);
+
+impl MultilineText {
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        check_lines(text, 8 << 10)?;
+        Ok(Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<MultilineText> for String {
+    fn from(text: MultilineText) -> Self {
+        text.0
+    }
+}
+
+impl fmt::Debug for MultilineText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, formatter)
+    }
+}
+
+impl serde::Serialize for MultilineText {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for MultilineText {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_of_several_lines_hold_no_control_besides_their_breaks() {
+        for good in ["", "one\n\ttwo\r\n", "Überweisung"] {
+            assert_eq!(check_lines(good, 256), Ok(()), "{good}");
+        }
+        for bad in ["a\u{1b}[2J", "a\0", "a\u{202e}b"] {
+            assert!(check_lines(bad, 256).is_err(), "{bad:?}");
+        }
+        assert!(MultilineText::parse(&"x".repeat(8193)).is_err());
+    }
 
     #[test]
     fn identifiers_are_what_fits_a_url_and_a_log() {

@@ -308,6 +308,19 @@ mod tests {
     }
 
     #[test]
+    fn the_usual_fields_of_an_auth_type_are_what_it_needs() {
+        for auth_type in AuthType::ALL {
+            let mut material = Material::new();
+            for field in auth_type.usual_fields() {
+                assert!(SECRET_NAMES.contains(field), "{field}");
+                material.insert((*field).to_owned(), Secret::new("x".to_owned()));
+            }
+            assert_eq!(material.is_empty(), auth_type == AuthType::Custom);
+            assert_eq!(check_material(auth_type, &material), Ok(()));
+        }
+    }
+
+    #[test]
     fn each_auth_type_says_what_it_needs() {
         let material = material_from_json(json!({"username": "ann"})).ok().unwrap();
         let error = check_material(AuthType::BasicAuth, &material).unwrap_err();

@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::permission::PermissionSet;
 use crate::principal::{PrincipalId, PrincipalKind};
 use crate::principal_scope::HeldScopes;
+use crate::spending::Budget;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentCreated {
@@ -24,6 +25,9 @@ pub struct AgentRemoved {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentUpdated {
     pub agent_id: PrincipalId,
+    /// The new budget, if it changed; `null` if it was removed.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Option<Budget>>,
     /// The names of the changed fields.
     pub changed: Vec<String>,
     /// The new permissions, if they changed.
@@ -34,6 +38,11 @@ pub struct AgentUpdated {
     /// The new scopes, if they changed.
     #[serde(default, deserialize_with = "stored_scopes", skip_serializing_if = "Option::is_none")]
     pub scopes: Option<HeldScopes>,
+}
+
+/// `null` is a value here.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Budget>>, D::Error> {
+    Option::<Budget>::deserialize(deserializer).map(Some)
 }
 
 /// A stored scope need not be valid by the current rules.

@@ -15,6 +15,7 @@ use crate::id::{GrantId, InvocationId};
 use crate::invocation::{CallCost, InvocationStatus};
 use crate::merkle::sha256;
 use crate::principal::PrincipalId;
+use crate::spending::CostBasis;
 use crate::text::SharedText;
 use crate::time::Timestamp;
 
@@ -115,6 +116,9 @@ pub struct ToolInvoked {
     /// SHA-256 of the canonical parameters.
     pub arguments_hash: SharedText,
     pub cost: CallCost,
+    /// Present if the tool states what its calls cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_basis: Option<CostBasis>,
     pub duration_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,

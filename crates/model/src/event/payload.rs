@@ -8,6 +8,7 @@ use super::approval::{
     ApprovalDecided, ApprovalModeChanged, ApprovalRequested, StandingApprovalCreated, StandingApprovalRevoked,
     StandingApprovalUsed,
 };
+use super::budget::{BudgetReached, CallsStopped, TenantUpdated};
 use super::call::{AuthorizationDecided, CallDetached, ToolDenialsCounted, ToolDenied, ToolForbidden, ToolInvoked};
 use super::credential::{CredentialCreated, CredentialExpired, CredentialRevoked, CredentialRotated};
 use super::grant::{GrantCreated, GrantDelegated, GrantExpired, GrantResumed, GrantRevoked, GrantSuspended};
@@ -22,6 +23,12 @@ use super::service::{ServiceApplied, ServiceRemoved};
 use super::session::{ToolSessionClosed, ToolSessionOpened};
 use super::tenant::TenantCreated;
 use super::vault::{VaultCreated, VaultDeleted, VaultRekeyed};
+use super::work::{
+    WorkAgentAssigned, WorkAgentUnassigned, WorkCoordinatorChanged, WorkCoordinatorCreated, WorkCostRecorded,
+    WorkIntentChanged, WorkIntentCreated, WorkLeaseAcquired, WorkLeaseEnded, WorkPlanChanged, WorkPlanCreated,
+    WorkTaskAssigned, WorkTaskChanged, WorkTaskCreated,
+};
+use super::workflow::WorkflowApplied;
 use crate::guard::HookDecision;
 use crate::hook::{CALLED, RETURNED, ToolCalled};
 
@@ -84,6 +91,8 @@ macro_rules! payloads {
 payloads! {
     AgentCreated(AgentCreated) = "agent.created",
     AgentRemoved(AgentRemoved) = "agent.removed",
+    AgentResumed(CallsStopped) = "agent.resumed",
+    AgentStopped(CallsStopped) = "agent.stopped",
     AgentToolCalled(Box<ToolCalled>) = CALLED,
     AgentUpdated(AgentUpdated) = "agent.updated",
     ApprovalCancelled(Box<ApprovalDecided>) = "approval.cancelled",
@@ -96,11 +105,15 @@ payloads! {
     ApprovalRequested(Box<ApprovalRequested>) = "approval.requested",
     ApprovalTimedOut(Box<ApprovalDecided>) = "approval.timed_out",
     AuthorizationDecided(AuthorizationDecided) = "authorization.decided",
+    BudgetExhausted(Box<BudgetReached>) = "budget.exhausted",
+    BudgetWarned(Box<BudgetReached>) = "budget.warned",
     CallDetached(CallDetached) = "call.detached",
     CredentialCreated(CredentialCreated) = "credential.created",
     CredentialExpired(CredentialExpired) = "credential.expired",
     CredentialRevoked(CredentialRevoked) = "credential.revoked",
     CredentialRotated(CredentialRotated) = "credential.rotated",
+    GateResumed(CallsStopped) = "gate.resumed",
+    GateStopped(CallsStopped) = "gate.stopped",
     GrantCreated(GrantCreated) = "grant.created",
     GrantDelegated(GrantDelegated) = "grant.delegated",
     GrantExpired(GrantExpired) = "grant.expired",
@@ -126,6 +139,9 @@ payloads! {
     StandingApprovalRevoked(StandingApprovalRevoked) = "standing_approval.revoked",
     StandingApprovalUsed(StandingApprovalUsed) = "standing_approval.used",
     TenantCreated(TenantCreated) = "tenant.created",
+    TenantResumed(CallsStopped) = "tenant.resumed",
+    TenantStopped(CallsStopped) = "tenant.stopped",
+    TenantUpdated(TenantUpdated) = "tenant.updated",
     ToolDenialsCounted(ToolDenialsCounted) = "tool.denials.counted",
     ToolDenied(Box<ToolDenied>) = "tool.denied",
     /// The return of a call that is never made; other returns are inside `ToolDenied` and `ToolInvoked`.
@@ -136,6 +152,21 @@ payloads! {
     VaultCreated(VaultCreated) = "vault.created",
     VaultDeleted(VaultDeleted) = "vault.deleted",
     VaultRekeyed(VaultRekeyed) = "vault.rekeyed",
+    WorkAgentAssigned(WorkAgentAssigned) = "work.agent.assigned",
+    WorkAgentUnassigned(WorkAgentUnassigned) = "work.agent.unassigned",
+    WorkCoordinatorChanged(Box<WorkCoordinatorChanged>) = "work.coordinator.changed",
+    WorkCoordinatorCreated(Box<WorkCoordinatorCreated>) = "work.coordinator.created",
+    WorkCostRecorded(WorkCostRecorded) = "work.cost.recorded",
+    WorkIntentChanged(WorkIntentChanged) = "work.intent.changed",
+    WorkIntentCreated(WorkIntentCreated) = "work.intent.created",
+    WorkLeaseAcquired(WorkLeaseAcquired) = "work.lease.acquired",
+    WorkLeaseEnded(WorkLeaseEnded) = "work.lease.ended",
+    WorkPlanChanged(WorkPlanChanged) = "work.plan.changed",
+    WorkPlanCreated(WorkPlanCreated) = "work.plan.created",
+    WorkTaskAssigned(WorkTaskAssigned) = "work.task.assigned",
+    WorkTaskChanged(WorkTaskChanged) = "work.task.changed",
+    WorkTaskCreated(WorkTaskCreated) = "work.task.created",
+    WorkflowApplied(WorkflowApplied) = "workflow.applied",
 }
 
 /// A payload that is kept as it was read.
@@ -200,5 +231,37 @@ impl EventPayload {
             Self::Unknown(unknown) => &unknown.kind,
             known => known.kind().map_or("", EventKind::as_str),
         }
+    }
+
+    /// The call that the event is about, if it names one.
+    pub fn call(&self) -> Option<String> {
+        let id = match self {
+            Self::AgentToolCalled(called) => called.call_id,
+            Self::ApprovalRequested(requested) => requested.invocation_id,
+            Self::CallDetached(detached) => detached.invocation_id,
+            Self::HookDecided(decision) => decision.invocation?,
+            Self::StandingApprovalUsed(used) => used.invocation_id,
+            Self::ToolDenied(denied) => denied.invocation_id,
+            Self::ToolForbidden(forbidden) => return Some(forbidden.call_id.clone()),
+            Self::ToolInvoked(invoked) => invoked.invocation_id,
+            other => other.approval_decided()?.invocation_id,
+        };
+        Some(id.to_string())
+    }
+
+    /// The tool that the event is about, with its service, if it names one.
+    pub fn tool(&self) -> Option<String> {
+        let (service, tool) = match self {
+            Self::AgentToolCalled(called) => (None, called.tool_name.as_str()),
+            Self::ApprovalRequested(requested) => (None, requested.tool.as_str()),
+            Self::CallDetached(detached) => (None, detached.tool.as_str()),
+            Self::HookDecided(decision) => (None, decision.tool.as_deref()?),
+            Self::StandingApprovalUsed(used) => (None, used.tool.as_str()),
+            Self::ToolDenied(denied) => (denied.service.as_ref(), denied.tool.as_str()),
+            Self::ToolForbidden(forbidden) => (None, forbidden.tool_name.as_str()),
+            Self::ToolInvoked(invoked) => (invoked.service.as_ref(), invoked.tool.as_str()),
+            other => (None, other.approval_decided()?.tool.as_str()),
+        };
+        Some(service.map_or_else(|| tool.to_owned(), |service| service.with_tool(tool)))
     }
 }

@@ -46,6 +46,7 @@ fn invoked() -> ToolInvoked {
         http_status: Some(500),
         duration_ms: Some(342),
         cost: Cost::from_dollars(0.02).into(),
+        cost_basis: None,
         request_fingerprint: Some("cd".repeat(32).into()),
         reported: true,
         returned: None,
@@ -100,7 +101,14 @@ fn a_forbidden_reference_has_one_id_and_says_whose_it_is() {
 fn a_change_of_a_principal_tells_its_new_scopes_and_permissions_only_where_they_changed() {
     let data = |scopes, permissions| {
         let agent_id = PrincipalId::parse("billing").unwrap();
-        json!(AgentUpdated { agent_id, revision: 2, changed: vec!["name".to_owned()], scopes, permissions })
+        json!(AgentUpdated {
+            agent_id,
+            budget: None,
+            revision: 2,
+            changed: vec!["name".to_owned()],
+            scopes,
+            permissions
+        })
     };
     assert_eq!(data(None, None), json!({"agent_id": "billing", "revision": 2, "changed": ["name"]}));
     let told = data(Some(HeldScopes::default()), Some(PermissionSet::of_an_agent()));

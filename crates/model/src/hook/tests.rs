@@ -35,6 +35,7 @@ fn invocation(agent: &str, tool: &str, service: Option<&str>, trace: CallTrace) 
         fingerprint: None,
         http_status: None,
         cost: None,
+        cost_basis: None,
         duration_ms: None,
         idempotency_key: None,
         context: GrantContext::default(),

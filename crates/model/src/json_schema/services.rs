@@ -100,6 +100,27 @@ schemas! {
                 "minimum": 0,
                 "maximum": 1_000_000_000,
             },
+            "cost": {
+                "type": ["object", "null"],
+                "description": "Where the result states what the call has cost. The most that it can cost is reserved \
+                    before the call.",
+                "required": ["from"],
+                "additionalProperties": false,
+                "properties": {
+                    "from": {
+                        "type": "string",
+                        "description": "A JSON pointer into the result, to US dollars as a number or a decimal text.",
+                        "pattern": "^/",
+                        "maxLength": 256,
+                    },
+                    "at_most_usd": {
+                        "type": ["number", "null"],
+                        "description": "The most that a call can cost; ten times `estimated_cost_usd` if absent.",
+                        "minimum": 0,
+                        "maximum": 1_000_000_000,
+                    },
+                },
+            },
             "http": generator.subschema_for::<Option<HttpMapping>>(),
             "mcp": generator.subschema_for::<Option<McpMapping>>(),
             "logging": generator.subschema_for::<Option<LoggingRule>>(),

@@ -28,7 +28,7 @@ pub fn convert(
     };
     let title = text(definition.get("title")).or_else(|| text(annotations.and_then(|hints| hints.get("title"))));
     let title = title.map(|title| Line::parse(title.trim()).map_err(|error| refuse("title", error.to_string())));
-    let told = text(definition.get("description")).map(|text| description(&Value::String(text), "description"));
+    let stated = text(definition.get("description")).map(|text| description(&Value::String(text), "description"));
     let schema = |member, read: fn(&Value, &str) -> Result<Value, DefinitionError>| {
         let value = definition.get(member).filter(|value| !value.is_null());
         value.map(|schema| read(&with_presented_texts(schema, hidden_characters), member)).transpose()
@@ -40,7 +40,7 @@ pub fn convert(
     mapping.hidden_characters = hidden_characters;
     Ok(ToolDefinition {
         title: title.transpose()?,
-        description: told.transpose()?,
+        description: stated.transpose()?,
         safety_tier: Some(tier),
         parameters: Some(match schema("inputSchema", of_input)? {
             Some(schema) => schema,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{McpEra, SeenDefinition, ServerIdentity};
 use crate::canonical::to_canonical;
@@ -15,7 +15,7 @@ pub const TOOL_LIMIT: usize = 512;
 /// The largest definition that is kept, in bytes of canonical JSON.
 pub const DEFINITION_LIMIT: usize = 64 * 1024;
 /// How deep a definition may be nested that is kept.
-const DEPTH_LIMIT: usize = 64;
+pub const DEPTH_LIMIT: usize = 64;
 /// The largest offer that is kept, in bytes of canonical JSON.
 const OFFER_LIMIT: usize = 8 * 1024 * 1024;
 /// The longest name of a tool, in bytes.
@@ -26,7 +26,7 @@ const NAME_LIMIT: usize = 256;
 pub struct Offer {
     pub era: McpEra,
     pub server: ServerIdentity,
-    /// In the order of their names; one for each definition that was listed under a name.
+    /// In the order of their names. What is listed under the same name more than once has all its definitions as an array.
     pub tools: Vec<OfferedDefinition>,
     /// Names that were left out because no tool can have them, with hidden characters shown.
     pub ignored: Vec<String>,
@@ -46,27 +46,40 @@ impl Offer {
         server: ServerIdentity,
         listed: impl IntoIterator<Item = (String, Value)>,
     ) -> Result<Self, String> {
-        let mut tools = BTreeMap::new();
-        let (mut ignored, mut total) = (Vec::new(), 0usize);
+        let mut tools: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        let (mut ignored, mut count, mut total) = (Vec::new(), 0usize, 0usize);
         for (name, definition) in listed {
             if check_line(&name, NAME_LIMIT).is_err() {
                 ignored.push(visible(&name).chars().take(64).collect());
                 continue;
             }
-            let hash = definition_hash(&definition);
             let length = to_canonical(&definition).len();
-            let is_kept = length <= DEFINITION_LIMIT && depth(&definition) <= DEPTH_LIMIT;
-            let definition = Some(definition).filter(|_| is_kept);
-            total += if is_kept { length } else { 0 };
-            let seen = SeenDefinition { definition, hash: hash.clone() };
-            tools.insert((name.clone(), hash), OfferedDefinition { name, seen });
-            if tools.len() > TOOL_LIMIT || total > OFFER_LIMIT {
+            (count, total) = (count + 1, total + if length <= DEFINITION_LIMIT { length } else { 0 });
+            tools.entry(name).or_default().push(definition);
+            if count > TOOL_LIMIT || total > OFFER_LIMIT {
                 return Err(format!("it lists more than {TOOL_LIMIT} tools, or more than {OFFER_LIMIT} bytes"));
             }
         }
         ignored.truncate(16);
-        Ok(Self { era, server, tools: tools.into_values().collect(), ignored })
+        let tools = tools.into_iter().map(|(name, listed)| OfferedDefinition { name, seen: seen(listed) }).collect();
+        Ok(Self { era, server, tools, ignored })
     }
+}
+
+/// What was listed under one name.
+fn seen(mut listed: Vec<Value>) -> SeenDefinition {
+    let (hash, definition) = match (listed.pop(), listed.is_empty()) {
+        (Some(only), true) => (definition_hash(&only), only),
+        (last, _) => {
+            listed.extend(last);
+            // Whatever the order.
+            listed.sort_by_cached_key(to_canonical);
+            let hashes: Vec<String> = listed.iter().map(definition_hash).collect();
+            (definition_hash(&json!({"name": hashes})), Value::Array(listed))
+        }
+    };
+    let is_kept = to_canonical(&definition).len() <= DEFINITION_LIMIT && depth(&definition) <= DEPTH_LIMIT;
+    SeenDefinition { definition: Some(definition).filter(|_| is_kept), hash }
 }
 
 /// How deep a value is nested.

@@ -41,14 +41,14 @@ pub fn service_definition(mount: &Mount, tools: &[MountTool]) -> Result<ServiceD
         MountAddress::Http { url } => Some(url.clone()),
         MountAddress::Stdio => None,
     };
-    let told = mount.pinned.as_ref().map(|server| {
+    let description = mount.pinned.as_ref().map(|server| {
         let name = presented(server.title.as_ref().unwrap_or(&server.name), mount.hidden_characters);
         format!("MCP server `{}`", name.replace(['\n', '\t'], " "))
     });
     Ok(ServiceDefinition {
         service: mount.name.clone(),
         version: version(),
-        description: told,
+        description,
         source: SourceKind::Mcp,
         base_url,
         tools: usable,

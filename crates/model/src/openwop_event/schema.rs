@@ -12,9 +12,9 @@ pub(super) fn of_event() -> Value {
     let payloads = [
         (EventKind::AgentToolCalled.as_str(), called()),
         (RETURNED, returned()),
-        (EventKind::ApprovalGranted.as_str(), answered()),
+        (EventKind::ApprovalGranted.as_str(), approval_decided()),
         (EventKind::ApprovalOverridden.as_str(), overridden()),
-        (EventKind::ApprovalRejected.as_str(), answered()),
+        (EventKind::ApprovalRejected.as_str(), approval_decided()),
         (EventKind::AuthorizationDecided.as_str(), decided()),
         (EventKind::ToolSessionOpened.as_str(), session(json!({}))),
         (EventKind::ToolSessionClosed.as_str(), session(json!({"outcome": {"enum": ["completed", "failed"]}}))),
@@ -62,7 +62,7 @@ fn called() -> Value {
 
 /// RFC 0051: an override requires a reason.
 fn overridden() -> Value {
-    let mut schema = answered();
+    let mut schema = approval_decided();
     if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
         required.push(json!("reason"));
     }
@@ -70,7 +70,7 @@ fn overridden() -> Value {
 }
 
 /// RFC 0051.
-fn answered() -> Value {
+fn approval_decided() -> Value {
     let text = json!({"type": "string", "minLength": 1});
     json!({
         "type": "object",

@@ -9,6 +9,7 @@ use super::{Principal, ToolRateLimits};
 use crate::descriptor::ToolId;
 use crate::permission::{Permission, PermissionSet};
 use crate::principal_scope::HeldScopes;
+use crate::spending::{Budget, Stop};
 use crate::text::{Label, Line};
 
 /// Changes of a principal; `None` keeps an attribute. The JSON form is what the ledger stores: the differences from a
@@ -34,6 +35,12 @@ pub struct PrincipalChanges {
     pub detach_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progressive_discovery: Option<bool>,
+    /// `Some(None)` removes it.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub budget: Option<Option<Budget>>,
+    /// `Some(None)` resumes its calls.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub stopped: Option<Option<Stop>>,
 }
 
 impl PrincipalChanges {
@@ -48,6 +55,8 @@ impl PrincipalChanges {
             labels: Some(principal.labels.clone()),
             detach_calls: Some(principal.detach_calls),
             progressive_discovery: Some(principal.progressive_discovery),
+            budget: principal.budget.map(Some),
+            stopped: principal.stopped.clone().map(Some),
         }
     }
 
@@ -65,6 +74,8 @@ impl PrincipalChanges {
                 "progressive_discovery",
                 replace(&mut principal.progressive_discovery, self.progressive_discovery.as_ref()),
             ),
+            ("budget", replace(&mut principal.budget, self.budget.as_ref())),
+            ("stopped", replace(&mut principal.stopped, self.stopped.as_ref())),
         ];
         let changed: Vec<_> = differences.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
         if !changed.is_empty() {
@@ -88,6 +99,12 @@ impl PrincipalChanges {
         if self.rate_limits.as_ref().is_some_and(|limits| *limits != own.rate_limits) {
             return Some("change the rate limits of".to_owned());
         }
+        if self.budget.is_some_and(|budget| budget != own.budget) {
+            return Some("change the budget of".to_owned());
+        }
+        if self.stopped.as_ref().is_some_and(|stopped| *stopped != own.stopped) {
+            return Some("stop or resume".to_owned());
+        }
         let widens = |allowed: &BTreeSet<ToolId>, new: &Option<BTreeSet<ToolId>>| {
             new.as_ref().is_none_or(|new| !new.is_subset(allowed))
         };
@@ -96,6 +113,11 @@ impl PrincipalChanges {
             _ => None,
         }
     }
+}
+
+/// `null` is a value here: it removes the attribute.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::<T>::deserialize(deserializer).map(Some)
 }
 
 /// Older scopes may violate the current rules; then they cover nothing, and the principal is still there.

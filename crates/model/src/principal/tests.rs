@@ -116,3 +116,33 @@ fn the_stored_attributes_of_a_principal_make_it_from_a_new_one() {
     let newer = stored.replacen('{', r#"{"budget":5,"#, 1);
     assert!(serde_json::from_str::<PrincipalChanges>(&newer).is_err(), "an attribute that is not known is not ignored");
 }
+
+#[test]
+fn nobody_changes_its_own_budget_or_resumes_itself() {
+    let changed = |changes: serde_json::Value, own: &Principal| {
+        serde_json::from_value::<PrincipalChanges>(changes).unwrap().denied_to(own)
+    };
+    let mut own = agent();
+    own.permissions = [crate::permission::Permission::ManageAgents].into_iter().collect();
+    let budget = json!({"calls_per_day": 5, "warn_at_percent": 80});
+    own.budget = serde_json::from_value(budget.clone()).unwrap();
+    assert_eq!(changed(json!({"budget": budget}), &own), None, "the same again");
+    for other in [json!(null), json!({"calls_per_day": 1}), json!({"calls_per_day": 500})] {
+        assert!(changed(json!({"budget": other}), &own).is_some(), "{other}");
+    }
+    own.stopped = Some(crate::spending::Stop { at: own.created_at, by: own.id.clone(), reason: None });
+    assert!(changed(json!({"stopped": null}), &own).is_some());
+}
+
+#[test]
+fn a_stored_principal_keeps_its_budget_and_its_stop() {
+    let mut own = agent();
+    assert!(json!(PrincipalChanges::of(&own)).get("budget").is_none());
+    own.budget = serde_json::from_value(json!({"cost_total_usd": 2.5})).unwrap();
+    own.stopped = Some(crate::spending::Stop { at: own.created_at, by: own.id.clone(), reason: None });
+    let stored = json!(PrincipalChanges::of(&own));
+    assert!(stored.to_string().contains(r#""budget":{"#), "budgets are found by this text: {stored}");
+    let mut read = agent();
+    serde_json::from_value::<PrincipalChanges>(stored).unwrap().apply(&mut read);
+    assert_eq!((read.budget, read.stopped), (own.budget, own.stopped));
+}

@@ -57,6 +57,30 @@ fn every_form_is_replaced_in_bodies_headers_and_errors() {
 }
 
 #[test]
+fn hidden_characters_between_those_of_a_secret_hide_nothing() {
+    let secret = "sk-live-4242424242abc";
+    for hidden in ["\u{200b}", "\u{ad}", "\u{202e}", "\u{feff}", "\u{e0061}", "\u{1b}", "\u{200b}\u{2060}"] {
+        let parts: Vec<String> = secret.chars().map(String::from).collect();
+        let split = parts.join(hidden);
+        assert_eq!(redacted(&[secret], &format!("key {split}, é")), "key [REDACTED], é", "{hidden:?}");
+        let value = redacted_json(&[secret], json!({split.clone(): [split.clone()], "a": {"b": split}}));
+        assert_eq!(value, json!({"[REDACTED]": ["[REDACTED]"], "a": {"b": "[REDACTED]"}}), "{hidden:?}");
+        let mut body = format!("<p>{split}</p>").into_bytes();
+        assert!(redactor(&[secret]).redact_bytes(&mut body));
+        assert_eq!(body, b"<p>[REDACTED]</p>");
+        assert!(redactor(&[secret]).hides(&split));
+    }
+    let encoded = "c2stbGl2ZS00\u{200b}MjQyNDI0MjQyYWJj";
+    assert_eq!(redacted(&[secret], encoded), "[REDACTED]");
+    // Where there is no secret, what is hidden stays for the rule of the mount.
+    assert_eq!(redacted(&[secret], "a\u{200b}b"), "a\u{200b}b");
+    assert_eq!(redacted(&[secret], &format!("{secret}\u{200b}b")), "[REDACTED]\u{200b}b");
+    // An argument is shown with what is hidden in it.
+    let argument = json!(secret.replace('4', "4\u{200b}"));
+    assert_eq!(*redactor(&[secret]).arguments(&argument), argument);
+}
+
+#[test]
 fn a_text_without_the_secret_stays_as_it_is() {
     let text = r#"{"author":"monkey","token_count":7,"keywords":["api_key","password"],
         "Authority":"A%20b\n\u0041 &amp; c+d=="}"#;

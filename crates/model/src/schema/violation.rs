@@ -64,7 +64,13 @@ pub(super) fn in_schema(error: &ValidationError<'_>) -> SchemaError {
     let reason = match error.kind() {
         ValidationErrorKind::Referencing(_) => "has a $ref to a part that does not exist; use #/$defs/NAME".to_owned(),
         ValidationErrorKind::Format { format } if format == "regex" => {
-            "is not a supported regular expression; remove look-around and back-references".to_owned()
+            // The error says only that the engine does not take it.
+            match error.instance().as_str().map(regex::Regex::new) {
+                Some(Ok(_) | Err(regex::Error::CompiledTooBig(_))) => {
+                    "is a regular expression that is too large; lower its repetition counts".to_owned()
+                }
+                _ => "is not a supported regular expression; remove look-around and back-references".to_owned(),
+            }
         }
         _ => explain(error),
     };

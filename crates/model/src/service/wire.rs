@@ -18,14 +18,16 @@ use crate::constraint::Cost;
 use crate::credential::ServiceName;
 use crate::descriptor::{ApprovalNeed, Hint, ReplayPolicy, SafetyTier, SourceKind};
 use crate::scope::Scope;
+use crate::spending::StatedCost;
 use crate::text::Line;
 
 /// The maximum number of tools of a service.
 const TOOL_LIMIT: usize = 2_000;
 const SERVICE_MEMBERS: [&str; 6] = ["base_url", "description", "service", "source", "tools", "version"];
-const TOOL_MEMBERS: [&str; 22] = [
+const TOOL_MEMBERS: [&str; 23] = [
     "approval",
     "approval_rule",
+    "cost",
     "cost_hint",
     "description",
     "detach",
@@ -121,6 +123,7 @@ impl ToolDefinition {
             returns: fields.read("returns", read_returns)?,
             idempotent: fields.read("idempotent", flag)?.unwrap_or(false),
             estimated_cost: fields.read("estimated_cost_usd", read_cost)?,
+            stated_cost: None,
             http: fields.read("http", HttpMapping::from_json)?,
             mcp: fields.read("mcp", McpMapping::from_json)?,
             logging: fields.read("logging", LoggingRule::from_json)?.unwrap_or_default(),
@@ -131,6 +134,8 @@ impl ToolDefinition {
         if let (Some(schema), Some(http)) = (&tool.parameters, &tool.http) {
             check_together(schema, http, path)?;
         }
+        let stated_cost = fields.read("cost", |value, path| read_stated_cost(value, path, tool.estimated_cost))?;
+        let tool = Self { stated_cost, ..tool };
         Ok(tool)
     }
 
@@ -153,6 +158,8 @@ impl ToolDefinition {
         insert(&mut members, "returns", self.returns.clone());
         members.insert("idempotent".to_owned(), json!(self.idempotent));
         insert(&mut members, "estimated_cost_usd", self.estimated_cost.map(|cost| json!(cost.dollars())));
+        let stated = |stated: &StatedCost| json!({"from": stated.from, "at_most_usd": stated.at_most.dollars()});
+        insert(&mut members, "cost", self.stated_cost.as_ref().map(stated));
         insert(&mut members, "http", self.http.as_ref().map(HttpMapping::to_json));
         insert(&mut members, "mcp", self.mcp.as_ref().map(McpMapping::to_json));
         insert(&mut members, "logging", self.logging.to_json());
@@ -182,6 +189,24 @@ fn read_tools(value: &Value, path: &str) -> Result<BTreeMap<ToolName, ToolDefini
 fn read_cost(value: &Value, path: &str) -> Result<Cost, DefinitionError> {
     let reason = "must be a non-negative amount of US dollars with at most six decimal places";
     value.as_f64().and_then(Cost::from_dollars).ok_or_else(|| refuse(path, reason))
+}
+
+/// Where the result states the cost, and the most that is believed: ten times the estimate if it does not say.
+fn read_stated_cost(value: &Value, path: &str, estimate: Option<Cost>) -> Result<StatedCost, DefinitionError> {
+    const LONGEST: usize = 256;
+    let fields = Fields::of(value, path, &["at_most_usd", "from"])?;
+    let from = fields.need("from", |value, path| {
+        let pointer = value.as_str().filter(|text| text.starts_with('/') && text.len() <= LONGEST);
+        let reason = "must be a JSON pointer into the result, such as /usage/cost_usd";
+        pointer.map(str::to_owned).ok_or_else(|| refuse(path, reason))
+    })?;
+    let at_most = fields.read("at_most_usd", read_cost)?.or_else(|| estimate.and_then(StatedCost::usual_limit));
+    let reason = "is needed without `estimated_cost_usd`: it is the most that a call can cost";
+    let at_most = at_most.ok_or_else(|| refuse(&fields.at("at_most_usd"), reason))?;
+    if estimate.is_some_and(|estimate| estimate > at_most) {
+        return Err(refuse(&fields.at("at_most_usd"), "must not be less than `estimated_cost_usd`"));
+    }
+    Ok(StatedCost { from, at_most })
 }
 
 fn milliseconds(timeout: std::time::Duration) -> u64 {

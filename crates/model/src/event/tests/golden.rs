@@ -27,9 +27,13 @@ use crate::principal::PrincipalKind;
 use crate::principal_scope::HeldScopes;
 use crate::scope::{Scope, ScopeSet};
 use crate::service::ServiceVersion;
+use crate::text::Line;
 
+mod budgets;
 mod mounts;
 mod tokens;
+mod work;
+mod workflows;
 
 /// One event on each line, in the order of [`samples`].
 const GOLDEN: &str = include_str!("golden.jsonl");
@@ -72,6 +76,7 @@ fn invocation() -> Invocation {
         fingerprint: Some("cd".repeat(32).into()),
         http_status: Some(200),
         cost: Cost::from_dollars(0.02),
+        cost_basis: None,
         duration_ms: Some(342),
         idempotency_key: None,
         context: GrantContext::default(),
@@ -94,6 +99,7 @@ fn tool_invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Even
         http_status: invocation.http_status,
         duration_ms: invocation.duration_ms,
         cost: invocation.cost.into(),
+        cost_basis: None,
         request_fingerprint: invocation.fingerprint.clone(),
         reported: invocation.reported,
         returned,
@@ -112,6 +118,7 @@ fn calls() -> Vec<EventPayload> {
         fingerprint: None,
         http_status: None,
         cost: None,
+        cost_basis: None,
         duration_ms: None,
         trace: CallTrace { transport: Transport::Native, ..CallTrace::default() },
         ..invocation()
@@ -183,6 +190,7 @@ fn authority() -> Vec<EventPayload> {
     let updated = |changed: &[&str], scopes, permissions| {
         EventPayload::AgentUpdated(AgentUpdated {
             agent_id: principal("billing"),
+            budget: None,
             revision: 2,
             changed: changed.iter().map(|name| (*name).to_owned()).collect(),
             scopes,
@@ -477,7 +485,18 @@ fn approvals() -> Vec<EventPayload> {
 
 /// Every event type, with and without what may be missing, in envelopes that are full and empty in turn.
 fn samples() -> Vec<Event> {
-    let all = [calls(), authority(), hooks(), approvals(), mounts::mounts(), tokens::tokens()].concat();
+    let all = [
+        calls(),
+        authority(),
+        hooks(),
+        approvals(),
+        mounts::mounts(),
+        tokens::tokens(),
+        budgets::budgets(),
+        work::work(),
+        workflows::workflows(),
+    ]
+    .concat();
     all.into_iter()
         .zip(0..)
         .map(|(payload, number)| {
@@ -513,6 +532,21 @@ fn every_event_is_read_as_it_was_written() {
         let stored = StoredEvent::read(canonical, 7).unwrap();
         assert_eq!((&stored.event, &stored.whole["sequence"]), (&read, &json!(7)));
         assert_eq!(to_canonical(stored.data()), to_canonical(&json!(read.payload)));
+    }
+}
+
+#[test]
+fn every_event_that_names_a_call_is_about_that_call_and_its_tool() {
+    for canonical in GOLDEN.lines() {
+        let event = StoredEvent::read(canonical, 7).unwrap();
+        let data = event.data();
+        let call = data.get("invocation_id").or(data.get("callId")).and_then(Value::as_str);
+        let payload = &event.event.payload;
+        assert_eq!(payload.call().as_deref(), call, "{canonical}");
+        if call.is_some() {
+            let tool = data.get("tool").or(data.get("toolName")).and_then(Value::as_str).unwrap();
+            assert!(payload.tool().unwrap().ends_with(tool), "{canonical}");
+        }
     }
 }
 

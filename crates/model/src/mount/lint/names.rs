@@ -22,7 +22,7 @@ pub(super) struct OtherNames {
     /// Of the same server, by what they look like.
     own: BTreeMap<String, BTreeSet<String>>,
     /// Those of other services that no ordinary text contains, in lower case.
-    telling: BTreeMap<String, ServiceName>,
+    distinctive: BTreeMap<String, ServiceName>,
 }
 
 impl OtherNames {
@@ -38,8 +38,8 @@ impl OtherNames {
             let entry = (name.to_owned(), service.clone());
             names.joined.entry(joined(name)).or_default().insert(entry.clone());
             names.foreign.entry(appearance(name)).or_default().insert(entry);
-            if is_telling(name) && !names.own.contains_key(&appearance(name)) {
-                names.telling.insert(name.to_lowercase(), service.clone());
+            if is_distinctive(name) && !names.own.contains_key(&appearance(name)) {
+                names.distinctive.insert(name.to_lowercase(), service.clone());
             }
         }
         names
@@ -47,7 +47,7 @@ impl OtherNames {
 
     /// The first tool of another service that a text in lower case names.
     pub(super) fn named_in(&self, text: &str) -> Option<(&str, &ServiceName)> {
-        if self.telling.is_empty() {
+        if self.distinctive.is_empty() {
             return None;
         }
         let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | ':');
@@ -56,7 +56,7 @@ impl OtherNames {
         let parts = words.flat_map(|word| [Some(word), word.split_once('.').map(|(_, tool)| tool)]);
         parts
             .flatten()
-            .find_map(|word| self.telling.get_key_value(word))
+            .find_map(|word| self.distinctive.get_key_value(word))
             .map(|(name, service)| (name.as_str(), service))
     }
 }
@@ -100,6 +100,6 @@ fn joined(name: &str) -> String {
     appearance(name).chars().filter(|letter| !matches!(letter, '_' | '-' | '.' | ':' | '/' | ' ')).collect()
 }
 
-fn is_telling(name: &str) -> bool {
+fn is_distinctive(name: &str) -> bool {
     name.len() > PLAIN_WORD || (name.len() > 4 && name.contains(['_', '-', '.']))
 }

@@ -1,0 +1,3 @@
+//! The rules of coordinated work.
+
+mod rules;
