@@ -33,6 +33,9 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 19, sql: include_str!("../migrations/sqlite/0019_mounts.sql") },
     Migration { number: 20, sql: include_str!("../migrations/sqlite/0020_calls_by_time.sql") },
     Migration { number: 21, sql: include_str!("../migrations/sqlite/0021_declared_mounts.sql") },
+    Migration { number: 22, sql: include_str!("../migrations/sqlite/0022_work.sql") },
+    Migration { number: 23, sql: include_str!("../migrations/sqlite/0023_spending.sql") },
+    Migration { number: 24, sql: include_str!("../migrations/sqlite/0024_workflows.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -58,6 +61,9 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 19, sql: include_str!("../migrations/postgres/0019_mounts.sql") },
     Migration { number: 20, sql: include_str!("../migrations/postgres/0020_calls_by_time.sql") },
     Migration { number: 21, sql: include_str!("../migrations/postgres/0021_declared_mounts.sql") },
+    Migration { number: 22, sql: include_str!("../migrations/postgres/0022_work.sql") },
+    Migration { number: 23, sql: include_str!("../migrations/postgres/0023_spending.sql") },
+    Migration { number: 24, sql: include_str!("../migrations/postgres/0024_workflows.sql") },
 ];
 
 /// The ledger was written by a newer program.

@@ -21,7 +21,6 @@ mod calls;
 pub mod cascade;
 pub mod closing;
 pub mod consents;
-pub mod counts;
 pub mod credentials;
 pub mod denial_counts;
 pub mod detached;
@@ -58,11 +57,15 @@ pub mod services;
 pub mod sessions;
 pub mod settings;
 pub mod settlement;
+pub mod spending;
 pub mod standing_approvals;
 pub mod sweeping;
 pub mod tenants;
 pub mod tool_names;
 pub mod vaults;
+mod work;
+pub mod workflow_rows;
+pub mod workflows;
 
 /// Something that happens in one transaction, entirely or not at all. It may be run again when another transaction was in
 /// the way, so it must not change itself.

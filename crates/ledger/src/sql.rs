@@ -202,13 +202,20 @@ macro_rules! id_values {
 
 id_values!(
     toolgate_model::id::ApprovalId,
+    toolgate_model::id::CoordinatorId,
+    toolgate_model::id::CostId,
     toolgate_model::id::CredentialId,
+    toolgate_model::id::EventId,
     toolgate_model::id::GrantId,
+    toolgate_model::id::IntentId,
     toolgate_model::id::InvocationId,
     toolgate_model::id::KeyId,
+    toolgate_model::id::LeaseId,
+    toolgate_model::id::PlanId,
     toolgate_model::id::ProcessId,
     toolgate_model::id::SessionId,
     toolgate_model::id::StandingApprovalId,
+    toolgate_model::id::TaskId,
     toolgate_model::id::VaultId,
 );
 

@@ -42,11 +42,14 @@ mod contract {
     mod approvals;
     mod audit;
     mod buckets;
+    mod budget_model;
+    mod budgets;
     mod call_concurrency;
     mod call_endings;
     mod closing;
     mod concurrency;
     mod consents;
+    mod coordinator_budgets;
     mod counts;
     mod credentials;
     mod decisions;
@@ -81,6 +84,13 @@ mod contract {
     mod settings;
     mod settlement;
     mod standing_approvals;
+    mod stops;
     mod suspension;
     mod vaults;
+    mod work;
+    mod work_calls;
+    mod work_coordinators;
+    mod work_delegation;
+    mod work_leases;
+    mod work_model;
 }

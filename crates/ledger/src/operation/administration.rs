@@ -8,6 +8,7 @@ use std::ops::Deref;
 use toolgate_gate::ports::ledger::{AuditContext, Mandate, Right};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::id::KeyId;
+use toolgate_model::permission::Permission;
 use toolgate_model::principal::Principal;
 
 use super::{Operation, principals};
@@ -46,6 +47,11 @@ impl Deref for Entitled<'_> {
 }
 
 impl Entitled<'_> {
+    /// Whether the actor has the permission. Toolgate itself has all.
+    pub fn may(&self, permission: Permission) -> bool {
+        self.relied_on.is_none_or(|own| own.permissions.has(permission))
+    }
+
     /// Refuses to administer a principal with permissions beyond those of the actor.
     pub fn require_within_own(&self, principal: &Principal) -> Result<(), Refusal> {
         match self.relied_on.and_then(|own| principal.permissions.first_beyond(&own.permissions)) {

@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use toolgate_gate::ports::ledger::{Admission, Admit, StoredResult};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId};
+use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, TaskId};
 use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use super::buckets::Buckets;
 use super::consents::Consents;
-use super::counts::HeldCounts;
 use super::invocations;
 use super::listing::padded;
 use super::rates::{Rates, Reserved};
 use super::record::{BatchRows, Entry, Recorded};
-use super::{BatchOperation, Operation, detached, marks, sessions};
+use super::spending::{Charge, HeldSpending, Taken};
+use super::{BatchOperation, Operation, detached, marks, sessions, work};
 use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Change, INSERT, Query, Rows, Transaction, values};
 
@@ -73,11 +73,14 @@ impl Operation for AdmitAll {
         self.hold_sessions(transaction, &mut outcomes).await?;
         self.hold_detached(transaction, &mut outcomes).await?;
         self.claim_keys(transaction, &mut outcomes).await?;
-        let reserved = self.reserve(transaction, &mut outcomes).await?;
+        let (reserved, taken) = self.reserve(transaction, &mut outcomes).await?;
         let standing = self.standing(&outcomes);
-        let rows = standing.iter().map(|(_, admit)| invocations::row_in_flight(&admit.invocation, admit.deadline));
+        let rows = standing.iter().map(|(_, admit)| {
+            let accounts = taken.accounts_of(admit.invocation.id);
+            invocations::row_in_flight(&admit.invocation, admit.deadline, accounts)
+        });
         let rows = rows.collect::<Result<Vec<_>, _>>()?;
-        let events = standing.iter().filter_map(|(number, _)| self.events.get(*number));
+        let events = standing.iter().filter_map(|(number, _)| self.events.get(*number)).chain(&taken.events);
         let batches = BatchRows::of(transaction, events).await?;
         let [counters, rate_places] = reserved.changes();
         let admitted = Change::Insert(Rows::new(invocations::INTO_IN_FLIGHT, &rows));
@@ -119,6 +122,11 @@ impl AdmitAll {
         let mut queries: Vec<_> =
             tenants.iter().map(|(tenant, principals)| revisions(tenant, principals, lock)).collect();
         queries.push(live_keys::<T>(&self.calls));
+        // After the principals and before the credentials.
+        let tasks: BTreeSet<TaskId> = unsure.iter().filter_map(|admit| admit.task).collect();
+        if !tasks.is_empty() {
+            queries.push(work::share_tasks::<T>(&tasks));
+        }
         if !unsure.is_empty() {
             queries.extend(State::queries::<T>(&unsure));
         }
@@ -130,7 +138,9 @@ impl AdmitAll {
             }
         }
         let keys = read_keys(&results.next().unwrap_or_default())?;
-        let state = if unsure.is_empty() { None } else { Some(State::read(principals, results)?) };
+        let tasks = if tasks.is_empty() { Vec::new() } else { results.next().unwrap_or_default() };
+        let tasks = tasks.iter().map(work::read_shared).collect::<Result<_, _>>()?;
+        let state = if unsure.is_empty() { None } else { Some(State::read(principals, tasks, results)?) };
         for (admit, outcome) in self.calls.iter().zip(outcomes) {
             let over = |end: &Option<Timestamp>| end.is_some_and(|end| end <= admit.audit.time);
             let changed = match &state {
@@ -245,17 +255,24 @@ impl AdmitAll {
         &self,
         transaction: &mut T,
         outcomes: &mut [Admission],
-    ) -> Result<Reserved, Failure> {
+    ) -> Result<(Reserved, Taken), Failure> {
         let limited = |(grant, limit): &(GrantId, Option<u64>)| limit.map(|limit| (*grant, limit));
         let standing = self.standing(outcomes);
         let uses = standing.iter().flat_map(|(_, admit)| admit.lineage.iter().filter_map(limited));
         let mut rates = Rates::hold(transaction, uses).await?;
         let mut buckets = Buckets::hold(transaction, standing.iter().map(|(_, admit)| *admit)).await?;
         let mut consents = Consents::hold(transaction, standing.iter().map(|(_, admit)| *admit)).await?;
-        let mut counts = HeldCounts::hold(transaction, standing.iter().map(|(_, admit)| *admit)).await?;
+        let charges = standing.iter().map(|(_, admit)| Charge::from(*admit));
+        let mut spending = HeldSpending::hold(transaction, charges).await?;
         for (position, admit) in standing {
             let taken = consents.check(admit).and_then(|()| buckets.check(admit)).map_err(Admission::Refused);
-            let agreed = taken.and_then(|taken| if counts.agree(admit) { Ok(taken) } else { Err(Admission::Stale) });
+            let charge = Charge::from(admit);
+            let agreed =
+                taken.and_then(|taken| if spending.agree(&charge) { Ok(taken) } else { Err(Admission::Stale) });
+            let agreed = match agreed {
+                Ok(taken) => spending.check(&charge)?.map(|()| taken).map_err(Admission::Refused),
+                Err(outcome) => Err(outcome),
+            };
             let reserved = agreed.and_then(|taken| {
                 let reserved = rates.reserve(&admit.lineage, admit.audit.time);
                 reserved.map(|()| taken).map_err(Admission::Refused)
@@ -263,7 +280,7 @@ impl AdmitAll {
             let outcome = match reserved {
                 Ok(taken) => {
                     buckets.put(admit, taken);
-                    counts.take(admit);
+                    spending.take(&charge)?;
                     consents.take(admit)?;
                     continue;
                 }
@@ -281,10 +298,11 @@ impl AdmitAll {
                 *place = outcome;
             }
         }
-        counts.keep(transaction).await?;
         buckets.keep(transaction).await?;
         consents.keep(transaction).await?;
-        Ok(rates.into_reserved())
+        // Last: every other call of the account waits for it.
+        let taken = spending.keep(transaction).await?;
+        Ok((rates.into_reserved(), taken))
     }
 }
 
@@ -308,8 +326,10 @@ struct State {
     principals: BTreeMap<(TenantId, PrincipalId), u64>,
     credentials: BTreeMap<CredentialId, u32>,
     grants: BTreeSet<GrantId>,
-    /// The revisions of tools and of policies.
-    registries: BTreeMap<TenantId, (u64, u64)>,
+    /// The running tasks, with the agents that have them.
+    tasks: BTreeMap<TaskId, Option<PrincipalId>>,
+    /// The revisions of tools, of policies, of budget and stops, and of coordinated work.
+    registries: BTreeMap<TenantId, (u64, u64, u64, u64)>,
 }
 
 impl State {
@@ -333,7 +353,8 @@ impl State {
         let grants = (sql, ids);
         let (places, ids) = padded(tenants.into_iter().map(Value::from).collect());
         let sql = format!(
-            "SELECT tenant, revision, policies FROM registries WHERE tenant IN ({places}) ORDER BY tenant{share}"
+            "SELECT tenant, revision, policies, limits, work FROM registries WHERE tenant IN ({places}) \
+             ORDER BY tenant{share}"
         );
         [credentials, grants, (sql, ids)]
     }
@@ -341,12 +362,14 @@ impl State {
     /// From the results of these queries.
     fn read(
         principals: BTreeMap<(TenantId, PrincipalId), u64>,
+        tasks: BTreeMap<TaskId, Option<PrincipalId>>,
         mut results: impl Iterator<Item = Vec<Row>>,
     ) -> Result<Self, Failure> {
         let mut next = || results.next().unwrap_or_default();
         let (credentials, grants, registries) = (next(), next(), next());
         Ok(Self {
             principals,
+            tasks,
             credentials: credentials
                 .iter()
                 .map(|row| Ok((row.parsed(0, CredentialId::parse)?, row.count(1)?)))
@@ -354,13 +377,16 @@ impl State {
             grants: grants.iter().map(|row| row.parsed(0, GrantId::parse)).collect::<Result<_, _>>()?,
             registries: registries
                 .iter()
-                .map(|row| Ok((row.parsed(0, TenantId::parse)?, (row.count(1)?, row.count(2)?))))
+                .map(|row| {
+                    Ok((row.parsed(0, TenantId::parse)?, (row.count(1)?, row.count(2)?, row.count(3)?, row.count(4)?)))
+                })
                 .collect::<Result<_, Failure>>()?,
         })
     }
 
     fn supports(&self, admit: &Admit) -> bool {
-        let (registry, policies) = self.registries.get(&admit.audit.tenant).copied().unwrap_or((0, 0));
+        let registered = self.registries.get(&admit.audit.tenant).copied();
+        let (registry, policies, limits, work) = registered.unwrap_or((0, 0, 0, 0));
         let revision = |of: &PrincipalId| self.principals.get(&(admit.audit.tenant.clone(), of.clone())).copied();
         revision(&admit.invocation.actor) == Some(admit.actor_revision)
             && revision(&admit.invocation.agent) == admit.agent.as_ref().map(|agent| agent.revision)
@@ -368,6 +394,9 @@ impl State {
             && admit.lineage.iter().all(|(grant, _)| self.grants.contains(grant))
             && admit.registry.is_none_or(|revision| revision == registry)
             && admit.policies == policies
+            && admit.limits == limits
+            && admit.work_revision == work
+            && admit.task.is_none_or(|task| self.tasks.get(&task) == Some(&Some(admit.invocation.agent.clone())))
     }
 }
 

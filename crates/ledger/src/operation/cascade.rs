@@ -4,7 +4,7 @@
 use toolgate_gate::ports::ledger::AuditContext;
 use toolgate_model::context::GrantContext;
 use toolgate_model::event::{EventPayload, GrantRevoked};
-use toolgate_model::id::{CredentialId, GrantId};
+use toolgate_model::id::{CredentialId, GrantId, TaskId};
 use toolgate_model::principal::PrincipalId;
 
 use super::record::{Entry, record_all};
@@ -18,6 +18,8 @@ pub enum Cascade<'a> {
     /// At the grants on a credential.
     Credential(CredentialId),
     Grant(GrantId),
+    /// At the grants that are bound to a task.
+    Task(TaskId),
 }
 
 /// Revokes the grants of the cascade that are neither revoked nor expired yet; returns their number.
@@ -33,6 +35,7 @@ pub async fn revoke_below<T: Transaction>(
         Cascade::Agent(agent) => ("agent = $3", Value::from(*agent)),
         Cascade::Credential(credential) => ("credential = $3", Value::from(*credential)),
         Cascade::Grant(grant) => ("id = $3", Value::from(*grant)),
+        Cascade::Task(task) => ("task = $3", Value::from(*task)),
     };
     let sql = format!(
         "WITH RECURSIVE clock (now, tenant) AS (VALUES (CAST($1 AS BIGINT), CAST($2 AS TEXT))), \
@@ -56,7 +59,7 @@ pub async fn revoke_below<T: Transaction>(
         let (reason, cascade_count) = match &cascade {
             Cascade::Grant(root) if *root == grant => (reason.to_owned(), count - 1),
             Cascade::Grant(root) => (format!("{root}, which it was delegated from, was revoked"), 0),
-            Cascade::Agent(_) | Cascade::Credential(_) => (reason.to_owned(), 0),
+            Cascade::Agent(_) | Cascade::Credential(_) | Cascade::Task(_) => (reason.to_owned(), 0),
         };
         let payload = EventPayload::GrantRevoked(GrantRevoked { grant_id: grant, reason, cascade_count });
         entries.push(Entry { context, ..Entry::about(payload, &agent) });

@@ -11,11 +11,14 @@ use toolgate_model::time::Timestamp;
 
 use super::invocations::{COLUMNS, invoked, read};
 use super::record::{Recorded, record_each};
+use super::spending::Adjustments;
 use super::sweeping::{Readable, Swept};
 use super::{Operation, in_flight};
-use crate::sql::{Failure, Value};
+use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Transaction, values};
 
+/// Where the accounts of a call are behind [`COLUMNS`].
+const ACCOUNTS: usize = 29;
 /// The maximum number closed in one transaction.
 pub const BATCH: u32 = 200;
 /// How long a call can be repeated under its idempotency key with the same result.
@@ -39,16 +42,24 @@ impl Operation for CloseCalls {
         let before = if self.only_overdue { self.now.as_millis() } else { i64::MAX };
         let skip = T::FOR_UPDATE_SKIPPING;
         let sql = format!(
-            "SELECT {COLUMNS} FROM calls_in_flight WHERE status = 'running' AND deadline < $1 ORDER BY deadline, id \
+            "SELECT {COLUMNS}, accounts FROM calls_in_flight WHERE status = 'running' AND deadline < $1 ORDER BY deadline, id \
              LIMIT $2 OFFSET $3{skip}"
         );
         let rows = transaction.query(&sql, values![Value::Integer(before), BATCH, self.passed_over]).await?;
-        let Readable { items: mut cut_off, unreadable } = Readable::of(&rows, read);
+        let read = |row: &Row| Ok((read(row)?, row.optional_text(ACCOUNTS)?.map(str::to_owned)));
+        let Readable { items: cut_off, unreadable } = Readable::of(&rows, read);
+        let (mut cut_off, accounts): (Vec<Invocation>, Vec<Option<String>>) = cut_off.into_iter().unzip();
+        let mut adjustments = Adjustments::default();
         let error = InvocationError {
             code: "OUTCOME_UNKNOWN".to_owned(),
             reason: "the gate stopped while the call was in flight".to_owned(),
         };
-        for invocation in &mut cut_off {
+        for (invocation, accounts) in cut_off.iter_mut().zip(&accounts) {
+            if let Some(accounts) = accounts {
+                in_flight::release(&mut adjustments, &invocation.tenant, accounts, invocation.cost);
+            }
+            // Nobody knows what it has cost.
+            invocation.cost = None;
             invocation.status = InvocationStatus::Unknown;
             invocation.error = Some(error.clone());
         }
@@ -70,6 +81,7 @@ impl Operation for CloseCalls {
         let each = by_the_clock.iter().zip(&cut_off);
         let events = each.map(|(audit, invocation)| Recorded::new(audit, [returned(invocation)]));
         record_each(transaction, &events.collect::<Result<Vec<_>, _>>()?).await?;
+        adjustments.store(transaction).await?;
         Ok(Swept { done: count(cut_off.len()), full: count(rows.len()) >= BATCH, unreadable })
     }
 }

@@ -44,7 +44,14 @@ impl Operation for DetachCall {
         if let Some(repeated) = repeated(transaction, self).await? {
             return Ok(Detached::Known(repeated));
         }
-        require_room(transaction, self).await?;
+        if let Err(full) = require_room(transaction, self).await {
+            let Failure::Refused(_) = full else { return Err(full) };
+            // Outcomes that were fetched give way.
+            let sql = "DELETE FROM detached_calls WHERE tenant = $1 AND agent = $2 AND state = 'finished' \
+                 AND claimed_by IS NULL";
+            transaction.execute(sql, values![&self.call.tenant, &self.call.agent]).await?;
+            require_room(transaction, self).await?;
+        }
         share_usable(transaction, &self.sealed.key).await?;
         let call = &self.call;
         let sql = "INSERT INTO detached_calls (tenant, id, agent, actor, key, tool, idempotency_key, request_digest, \
@@ -284,6 +291,24 @@ impl Operation for ForgetOutcome {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
         let sql = "DELETE FROM detached_calls WHERE tenant = $1 AND id = $2 AND state = 'finished'";
         Ok(transaction.execute(sql, values![&self.tenant, self.id]).await? == 1)
+    }
+}
+
+/// Notes that the caller has an outcome. Like every ended call, it was claimed until then by the process that ended it.
+pub struct NoteFetched {
+    pub tenant: TenantId,
+    pub id: InvocationId,
+}
+
+impl Operation for NoteFetched {
+    type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        let sql = "UPDATE detached_calls SET claimed_by = NULL WHERE tenant = $1 AND id = $2 AND state = 'finished'";
+        transaction.execute(sql, values![&self.tenant, self.id]).await?;
+        Ok(())
     }
 }
 

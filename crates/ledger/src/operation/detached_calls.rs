@@ -10,7 +10,9 @@ use toolgate_model::id::{InvocationId, ProcessId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::detached::{CancelDetached, Claiming, Finishing, ForgetOutcome, HasReady, ReadDetached, ReleaseDetached};
+use super::detached::{
+    CancelDetached, Claiming, Finishing, ForgetOutcome, HasReady, NoteFetched, ReadDetached, ReleaseDetached,
+};
 use super::detached_lists::{BATCH, EndCutOff, ForgetDetached, HasOverdue, ListDetached, ReadStates};
 use crate::ledger::{Engine, SqlLedger};
 
@@ -68,6 +70,10 @@ impl<E: Engine> DetachedCalls for SqlLedger<E> {
 
     async fn forget_outcome(&self, tenant: &TenantId, id: InvocationId) -> Result<bool, Refusal> {
         self.engine.write(ForgetOutcome { tenant: tenant.clone(), id }).await
+    }
+
+    async fn note_fetched(&self, tenant: &TenantId, id: InvocationId) -> Result<(), Refusal> {
+        self.engine.write(NoteFetched { tenant: tenant.clone(), id }).await
     }
 
     async fn sweep_detached(&self, now: Timestamp, kept_until: Timestamp) -> Result<u64, Refusal> {

@@ -71,12 +71,13 @@ pub async fn insert<T: Transaction>(transaction: &mut T, grant: &Grant) -> Resul
         authority.delegation_depth.to_option(),
         authority.expires_at,
         grant.created_at,
+        authority.context.task(),
     ];
     transaction
         .execute(
             "INSERT INTO grants (id, tenant, credential, service, agent, granted_by, source, level, scopes, \
-             constraints, context, delegatable, delegation_depth, expires_at, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+             constraints, context, delegatable, delegation_depth, expires_at, created_at, task) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
             parameters,
         )
         .await?;

@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{
-    CreateGrant, DelegateGrant, GrantFilter, Grants, Mandate, Page, PageRequest, ResumeGrant, RevokeGrant, Revoked,
-    SuspendGrant,
+    AuditContext, CreateGrant, DelegateGrant, GrantFilter, Grants, Mandate, Page, PageRequest, ResumeGrant,
+    RevokeGrant, Revoked, SuspendGrant,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::{EventPayload, GrantCreated, GrantDelegated, GrantResumed, GrantSuspended};
-use toolgate_model::grant::{DelegationError, Grant, GrantStatus, Lineage, Standing, Suspension};
+use toolgate_model::grant::{DelegationError, DelegationRequest, Grant, GrantStatus, Lineage, Standing, Suspension};
 use toolgate_model::id::GrantId;
-use toolgate_model::principal::TenantId;
+use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use super::administration::{Administration, Entitled};
@@ -18,14 +18,14 @@ use super::expiry::AnnounceExpired;
 use super::grant_lists::{ListGrants, ReadDescendants, ReadLineage};
 use super::grant_rows::{insert, share_lineage, take_grant};
 use super::record::{Entry, record};
-use super::{credentials, principals};
+use super::{credentials, grant_rows, principals, work};
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
 
 #[async_trait]
 impl<E: Engine> Grants for SqlLedger<E> {
-    async fn create_grant(&self, command: CreateGrant) -> Result<(), Refusal> {
+    async fn create_grant(&self, command: CreateGrant) -> Result<Grant, Refusal> {
         self.engine.write(command).await
     }
 
@@ -69,30 +69,36 @@ impl<E: Engine> Grants for SqlLedger<E> {
     }
 }
 
+/// How many scopes a message names.
+const NAMED: usize = 8;
 /// Longer than the delegation chain of any organisation; bounds the cost of one use if the depth is unlimited.
 const LEVEL_LIMIT: u32 = 256;
 
 impl Administration for CreateGrant {
-    type Output = ();
+    /// With its whole context.
+    type Output = Grant;
 
     fn mandate(&self) -> &Mandate {
         &self.audit
     }
 
-    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
-        let grant = &self.grant;
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Grant, Failure> {
+        let mut grant = self.grant.clone();
         principals::share_grantee(transaction, &grant.tenant, &grant.agent).await?;
+        grant.authority.context = work::complete_context(transaction, &grant.tenant, &grant.authority.context).await?;
+        let grant = grant;
         let credential = credentials::share(transaction, &grant.tenant, grant.credential).await?;
         credentials::require_active(&credential, by.time)?;
         let beyond = grant.authority.scopes.beyond(&credential.scopes_available);
         if !beyond.is_empty() {
-            let reason = format!("credential {} does not have every scope that the grant names", credential.id);
+            let names: Vec<String> = beyond.iter().take(NAMED).map(|scope| format!("`{scope}`")).collect();
+            let reason = format!("credential {} does not have {}", credential.id, names.join(", "));
             return Err(Refusal::new(Code::ScopeUnavailable, reason)
                 .with("unavailable_scopes", beyond)
                 .with("available_scopes", &credential.scopes_available)
                 .into());
         }
-        insert(transaction, grant).await?;
+        insert(transaction, &grant).await?;
         let payload = EventPayload::GrantCreated(GrantCreated {
             grant_id: grant.id,
             credential_id: grant.credential,
@@ -100,7 +106,8 @@ impl Administration for CreateGrant {
             scopes: grant.authority.scopes.clone(),
             expires_at: grant.authority.expires_at,
         });
-        record(transaction, by, about(payload, grant)).await
+        record(transaction, by, about(payload, &grant)).await?;
+        Ok(grant)
     }
 }
 
@@ -112,43 +119,75 @@ impl Administration for DelegateGrant {
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Grant, Failure> {
-        let tenant = &by.tenant;
-        principals::share_grantee(transaction, tenant, &self.target).await?;
-        let (lineage, credential) = share_lineage(transaction, tenant, self.source).await?;
-        require_usable(&lineage, by.time)?;
-        credentials::require_active(&credential, by.time)?;
-        let source = lineage.grant();
-        if source.level >= LEVEL_LIMIT {
-            let reason = format!("a lineage has at most {LEVEL_LIMIT} delegations");
-            return Err(Refusal::new(Code::DelegationDepthExceeded, reason).into());
-        }
-        let authority =
-            lineage.effective().delegate(self.request.clone()).map_err(|error| refuse_delegation(&error, source.id))?;
-        let grant = Grant {
+        principals::share_grantee(transaction, &by.tenant, &self.target).await?;
+        let delegation = Delegation {
             id: self.id,
-            tenant: tenant.clone(),
-            credential: source.credential,
-            service: source.service.clone(),
-            agent: self.target.clone(),
-            granted_by: self.granted_by.clone(),
-            source: Some(source.id),
-            level: source.level + 1,
-            authority,
-            created_at: by.time,
-            suspended: None,
-            revoked_at: None,
+            source: self.source,
+            target: &self.target,
+            granted_by: &self.granted_by,
+            request: self.request.clone(),
         };
-        insert(transaction, &grant).await?;
-        let payload = EventPayload::GrantDelegated(GrantDelegated {
-            grant_id: grant.id,
-            source_grant_id: source.id,
-            target_agent_id: grant.agent.clone(),
-            scopes: grant.authority.scopes.clone(),
-            delegation_depth: grant.authority.delegation_depth.to_option(),
-        });
-        record(transaction, by, about(payload, &grant)).await?;
-        Ok(grant)
+        delegate(transaction, by, delegation).await
     }
+}
+
+/// What is delegated, to whom.
+pub struct Delegation<'a> {
+    pub id: GrantId,
+    pub source: GrantId,
+    /// INVARIANT: the transaction shares this principal.
+    pub target: &'a PrincipalId,
+    pub granted_by: &'a PrincipalId,
+    pub request: DelegationRequest,
+}
+
+/// Delegates a grant, if its whole lineage is active and the request is within it.
+pub async fn delegate<T: Transaction>(
+    transaction: &mut T,
+    by: &AuditContext,
+    delegation: Delegation<'_>,
+) -> Result<Grant, Failure> {
+    let (tenant, mut request) = (&by.tenant, delegation.request);
+    // The terms of grants never change, so the context can be read before the locks are taken in their order.
+    let source = grant_rows::lineage(transaction, tenant, delegation.source).await?;
+    let source = source.ok_or_else(|| grant_rows::not_found(delegation.source))?;
+    let bound = request.context.within(&source.effective().context);
+    let whole = work::complete_context(transaction, tenant, &bound).await?;
+    let (lineage, credential) = share_lineage(transaction, tenant, delegation.source).await?;
+    require_usable(&lineage, by.time)?;
+    credentials::require_active(&credential, by.time)?;
+    let source = lineage.grant();
+    if source.level >= LEVEL_LIMIT {
+        let reason = format!("a lineage has at most {LEVEL_LIMIT} delegations");
+        return Err(Refusal::new(Code::DelegationDepthExceeded, reason).into());
+    }
+    request.context = request.context.within(&whole);
+    let authority = lineage.effective().delegate(request).map_err(|error| refuse_delegation(&error, source.id))?;
+    work::governing::require_delegable(transaction, &lineage).await?;
+    let grant = Grant {
+        id: delegation.id,
+        tenant: tenant.clone(),
+        credential: source.credential,
+        service: source.service.clone(),
+        agent: delegation.target.clone(),
+        granted_by: delegation.granted_by.clone(),
+        source: Some(source.id),
+        level: source.level + 1,
+        authority,
+        created_at: by.time,
+        suspended: None,
+        revoked_at: None,
+    };
+    insert(transaction, &grant).await?;
+    let payload = EventPayload::GrantDelegated(GrantDelegated {
+        grant_id: grant.id,
+        source_grant_id: source.id,
+        target_agent_id: grant.agent.clone(),
+        scopes: grant.authority.scopes.clone(),
+        delegation_depth: grant.authority.delegation_depth.to_option(),
+    });
+    record(transaction, by, about(payload, &grant)).await?;
+    Ok(grant)
 }
 
 impl Administration for RevokeGrant {

@@ -11,12 +11,14 @@ use toolgate_model::grant::{Grant, Lineage};
 use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
+use toolgate_model::work::Coordinator;
 
 use super::grant_lists::with_lineages;
 use super::grant_rows::{self, COLUMNS, lineage};
 use super::listing::padded;
 use super::principals::ReadPrincipal;
-use super::{Operation, credentials};
+use super::work::{agent_work, governing};
+use super::{Operation, credentials, tenants};
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
@@ -89,10 +91,18 @@ impl Operation for ReadHeldGrants {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let truncated = grants.len() > limit;
         grants.truncate(limit);
-        let held = assemble(transaction, grants, self.generation).await?;
+        // A tenant without coordinated work has neither coordinators nor tasks.
+        let work_revision = agent_work::revision(transaction, &self.tenant).await?;
+        let (held, coordinators) =
+            assemble_governed(transaction, &self.tenant, &self.agent, grants, (self.generation, work_revision)).await?;
+        let work = match work_revision {
+            0 => None,
+            _ => agent_work::read(transaction, &self.tenant, &self.agent, &coordinators).await?,
+        };
         let agent = ReadPrincipal { tenant: self.tenant.clone(), id: self.agent.clone() }.run(transaction).await?;
         let agent = agent.filter(|agent| agent.removed_at.is_none()).map(Arc::new);
-        Ok(HeldGrants { agent, generation: self.generation, held, truncated })
+        let limits = Arc::new(tenants::limits(transaction, &self.tenant, agent.as_deref()).await?);
+        Ok(HeldGrants { agent, limits, generation: self.generation, held, truncated, work, work_revision })
     }
 }
 
@@ -132,7 +142,12 @@ impl Operation for ReadHeldGrant {
         let Some(lineage) = lineage(transaction, &self.tenant, self.id).await? else { return Ok(None) };
         let mut credentials = read_credentials(transaction, [lineage.grant().credential].into_iter()).await?;
         let credential = credentials.remove(&lineage.grant().credential);
-        Ok(credential.map(|credential| Arc::new(HeldGrant::new(lineage, credential, self.generation))))
+        let Some(credential) = credential else { return Ok(None) };
+        let agents = lineage.ancestors().iter().chain([lineage.grant()]).map(|grant| &grant.agent);
+        let coordinators = governing::of_agents(transaction, &self.tenant, agents).await?;
+        let coordinators = governing::of_lineage(&coordinators, &lineage);
+        let held_grant = HeldGrant::new(lineage, credential, self.generation);
+        Ok(Some(Arc::new(HeldGrant { coordinators, ..held_grant })))
     }
 }
 
@@ -142,16 +157,45 @@ async fn assemble<T: Transaction>(
     generation: Generation,
 ) -> Result<Vec<Arc<HeldGrant>>, Failure> {
     let lineages: Vec<Lineage> = with_lineages(transaction, grants).await?;
+    with_credentials(transaction, lineages, &[], generation).await
+}
+
+/// The grants of an agent with the coordinators that govern them, and all of these.
+async fn assemble_governed<T: Transaction>(
+    transaction: &mut T,
+    tenant: &TenantId,
+    agent: &PrincipalId,
+    grants: Vec<Grant>,
+    (generation, work_revision): (Generation, u64),
+) -> Result<(Vec<Arc<HeldGrant>>, Vec<Arc<Coordinator>>), Failure> {
+    let lineages: Vec<Lineage> = with_lineages(transaction, grants).await?;
+    let coordinators = if work_revision == 0 {
+        Vec::new()
+    } else {
+        let above = lineages.iter().flat_map(|lineage| lineage.ancestors()).map(|grant| &grant.agent);
+        governing::of_agents(transaction, tenant, above.chain([agent])).await?
+    };
+    let held = with_credentials(transaction, lineages, &coordinators, generation).await?;
+    Ok((held, coordinators))
+}
+
+async fn with_credentials<T: Transaction>(
+    transaction: &mut T,
+    lineages: Vec<Lineage>,
+    coordinators: &[Arc<Coordinator>],
+    generation: Generation,
+) -> Result<Vec<Arc<HeldGrant>>, Failure> {
     let ids = lineages.iter().map(|lineage| lineage.grant().credential);
     let credentials = read_credentials(transaction, ids).await?;
     let held = lineages.into_iter().filter_map(|lineage| {
         let credential = credentials.get(&lineage.grant().credential)?.clone();
-        Some(Arc::new(HeldGrant::new(lineage, credential, generation)))
+        let coordinators = governing::of_lineage(coordinators, &lineage);
+        Some(Arc::new(HeldGrant { coordinators, ..HeldGrant::new(lineage, credential, generation) }))
     });
     Ok(held.collect())
 }
 
-async fn read_credentials<T: Transaction>(
+pub async fn read_credentials<T: Transaction>(
     transaction: &mut T,
     ids: impl Iterator<Item = CredentialId>,
 ) -> Result<BTreeMap<CredentialId, Credential>, Failure> {

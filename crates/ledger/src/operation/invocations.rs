@@ -16,6 +16,7 @@ use toolgate_model::id::{GrantId, InvocationId, SessionId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::service::ServiceVersion;
+use toolgate_model::spending::CostBasis;
 use toolgate_model::text::SharedText;
 use toolgate_model::time::Timestamp;
 
@@ -30,7 +31,7 @@ macro_rules! columns {
     () => {
         "id, tenant, grant_id, agent, actor, service, tool, version, status, error_code, error_reason, parameters, \
          arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, plan, task, reported, \
-         created_at, run, by_agent, transport, session, out_of_order"
+         created_at, run, by_agent, transport, session, out_of_order, cost_basis"
     };
 }
 
@@ -38,14 +39,14 @@ macro_rules! columns {
 pub const COLUMNS: &str = columns!();
 /// The table of calls that have an outcome, with the columns of [`row`].
 pub const INTO: &str = concat!("invocations (", columns!(), ")");
-/// The table of calls that are admitted and not settled, with the columns of [`row`] and a deadline.
-pub const INTO_IN_FLIGHT: &str = concat!("calls_in_flight (", columns!(), ", deadline)");
+/// The table of calls that are admitted and not settled, with the columns of [`row`], a deadline and accounts.
+pub const INTO_IN_FLIGHT: &str = concat!("calls_in_flight (", columns!(), ", deadline, accounts)");
 
 /// The row of an invocation.
 pub fn row(invocation: &Invocation) -> Result<Vec<Value<'_>>, SqlError> {
     let error = invocation.error.as_ref();
-    // With room for the deadline of a call in flight.
-    let mut row = Vec::with_capacity(29);
+    // With room for the deadline and the accounts of a call in flight.
+    let mut row = Vec::with_capacity(31);
     row.extend([
         Value::from(invocation.id),
         Value::from(&invocation.tenant),
@@ -76,14 +77,19 @@ pub fn row(invocation: &Invocation) -> Result<Vec<Value<'_>>, SqlError> {
         Value::from(invocation.trace.session),
         // Set for a call whose clock had stepped back, so that its id has a later time.
         Value::from((invocation.id.time() != invocation.created_at).then_some(true)),
+        Value::from(invocation.cost_basis.map(CostBasis::as_str)),
     ]);
     Ok(row)
 }
 
-/// The row of a call in flight, until this time.
-pub fn row_in_flight(invocation: &Invocation, deadline: Timestamp) -> Result<Vec<Value<'_>>, SqlError> {
+/// The row of a call in flight, until this time, with the accounts that it was charged to.
+pub fn row_in_flight<'a>(
+    invocation: &'a Invocation,
+    deadline: Timestamp,
+    accounts: Option<&'a str>,
+) -> Result<Vec<Value<'a>>, SqlError> {
     let mut row = row(invocation)?;
-    row.push(Value::from(deadline));
+    row.extend([Value::from(deadline), Value::from(accounts)]);
     Ok(row)
 }
 
@@ -112,6 +118,7 @@ pub fn read(row: &Row) -> Result<Invocation, SqlError> {
         fingerprint: row.optional_text(13)?.map(SharedText::from),
         http_status: whole(14)?.and_then(|status| u16::try_from(status).ok()),
         cost: whole(15)?.and_then(Cost::from_micros),
+        cost_basis: row.optional_parsed(28, |text| CostBasis::parse(text).ok_or(()))?,
         duration_ms: whole(16)?,
         idempotency_key: row.optional_parsed(17, IdempotencyKey::parse)?,
         context: GrantContext {
@@ -145,6 +152,7 @@ pub fn invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Entry
         http_status: invocation.http_status,
         duration_ms: invocation.duration_ms,
         cost: invocation.cost.into(),
+        cost_basis: invocation.cost_basis,
         request_fingerprint: invocation.fingerprint.clone(),
         reported: invocation.reported,
         returned,

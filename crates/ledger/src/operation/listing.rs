@@ -27,6 +27,13 @@ impl<'a> Conditions<'a> {
         }
     }
 
+    /// Adds a condition that names the place of its value, perhaps several times.
+    pub fn and_at(&mut self, value: impl Into<Value<'a>>, condition: impl FnOnce(usize) -> String) {
+        self.values.push(value.into());
+        let place = self.values.len();
+        self.and_that(&condition(place));
+    }
+
     /// Adds `(columns) operator (values)`.
     pub fn and_row(&mut self, columns_and_operator: &str, values: impl IntoIterator<Item = Value<'a>>) {
         let first = self.values.len() + 1;

@@ -7,7 +7,7 @@ use toolgate_gate::ports::ledger::{Admit, Counts, History, HistoryQuery, MarkSco
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
-use super::{Operation, counts};
+use super::{Operation, spending};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
@@ -59,7 +59,7 @@ impl Operation for ReadHistory {
              AND marked_at >= $4";
         let marks = transaction.query(sql, values![tenant, &scope.agent, scope.session.as_str(), *marks_since]).await?;
         let counts = match *since {
-            Some(since) => counts::read(transaction, tenant, &scope.agent, run.as_ref(), since).await?,
+            Some(since) => spending::read(transaction, tenant, &scope.agent, run.as_ref(), since).await?,
             None => Counts::default(),
         };
         Ok(History { marks: marks.iter().map(|row| row.text(0).map(str::to_owned)).collect::<Result<_, _>>()?, counts })
@@ -85,8 +85,8 @@ impl Operation for ForgetMarks {
         let forgotten = transaction.execute(&sql, values![self.now.minus(KEPT_FOR), BATCH]).await?;
         // Rebuilt from the calls themselves if they are counted again.
         let sql = format!(
-            "DELETE FROM call_counts WHERE (tenant, agent, owner, run) IN (SELECT tenant, agent, owner, run \
-             FROM call_counts WHERE changed_at < $1 ORDER BY changed_at LIMIT $2{skip})"
+            "DELETE FROM spending WHERE (tenant, account) IN (SELECT tenant, account FROM spending \
+             WHERE changed_at < $1 AND (day > 0 OR account LIKE 'run/%') ORDER BY changed_at LIMIT $2{skip})"
         );
         Ok(forgotten + transaction.execute(&sql, values![self.now.minus(KEPT_FOR), BATCH]).await?)
     }

@@ -1,7 +1,8 @@
 //! The newest id of all that is listed in the order of ids.
 
 use toolgate_model::id::{
-    ApprovalId, CredentialId, GrantId, IdError, InvocationId, KeyId, StandingApprovalId, VaultId,
+    ApprovalId, CoordinatorId, CredentialId, GrantId, IdError, IntentId, InvocationId, KeyId, LeaseId, PlanId,
+    StandingApprovalId, TaskId, VaultId,
 };
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
@@ -38,10 +39,15 @@ impl Operation for ReadNewestId {
 /// The time in an id.
 type TimeOf = fn(&str) -> Result<Timestamp, IdError>;
 
-const OF_ALL: [(&str, TimeOf); 4] = [
+const OF_ALL: [(&str, TimeOf); 9] = [
+    ("coordinators", |text| CoordinatorId::parse(text).map(CoordinatorId::time)),
     ("credentials", |text| CredentialId::parse(text).map(CredentialId::time)),
     ("grants", |text| GrantId::parse(text).map(GrantId::time)),
+    ("intents", |text| IntentId::parse(text).map(IntentId::time)),
     ("keys", |text| KeyId::parse(text).map(KeyId::time)),
+    ("leases", |text| LeaseId::parse(text).map(LeaseId::time)),
+    ("plans", |text| PlanId::parse(text).map(PlanId::time)),
+    ("tasks", |text| TaskId::parse(text).map(TaskId::time)),
     ("vaults", |text| VaultId::parse(text).map(VaultId::time)),
 ];
 

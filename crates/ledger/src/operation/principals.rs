@@ -15,6 +15,7 @@ use super::administration::{Administration, Entitled};
 use super::cascade::{Cascade, revoke_below};
 use super::listing::Conditions;
 use super::record::{Entry, record, record_all};
+use super::spending::budgets;
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
@@ -112,6 +113,14 @@ pub async fn locked<T: Transaction>(
     Ok(row.as_ref().map(read).transpose()?)
 }
 
+/// Stores the attributes of a principal that the transaction holds.
+pub async fn store<T: Transaction>(transaction: &mut T, principal: &Principal) -> Result<(), Failure> {
+    let sql = "UPDATE principals SET attributes = $1, revision = $2 WHERE tenant = $3 AND id = $4";
+    let parameters = values![attributes(principal)?, principal.revision, &principal.tenant, &principal.id];
+    transaction.execute(sql, parameters).await?;
+    Ok(())
+}
+
 pub fn not_found(id: &PrincipalId) -> Refusal {
     Refusal::new(Code::AgentNotFound, format!("there is no agent `{id}`")).with("agent_id", id)
 }
@@ -125,6 +134,8 @@ impl Administration for CreatePrincipal {
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
         insert(transaction, &self.principal).await?;
+        let Principal { tenant, id, budget, .. } = &self.principal;
+        budgets::change(transaction, tenant, budgets::Owner::Agent(id), [None, *budget], by.time).await?;
         record(transaction, by, created(&self.principal)).await?;
         record_unresolved(transaction, by, &self.principal, &self.unresolved).await
     }
@@ -146,15 +157,19 @@ impl Administration for UpdatePrincipal {
             let reason = format!("`{}` was changed concurrently; read it and try again", self.id);
             return Err(Refusal::new(Code::VersionConflict, reason).into());
         }
+        let budget = principal.budget;
         let changed = self.changes.apply(&mut principal);
         if changed.is_empty() {
             return Ok(principal);
         }
-        let sql = "UPDATE principals SET attributes = $1, revision = $2 WHERE tenant = $3 AND id = $4";
-        let parameters = values![attributes(&principal)?, principal.revision, tenant, &self.id];
-        transaction.execute(sql, parameters).await?;
+        store(transaction, &principal).await?;
+        if changed.contains(&"budget") {
+            let budgets = [budget, principal.budget];
+            budgets::change(transaction, tenant, budgets::Owner::Agent(&self.id), budgets, by.time).await?;
+        }
         let payload = EventPayload::AgentUpdated(AgentUpdated {
             agent_id: self.id.clone(),
+            budget: changed.contains(&"budget").then_some(principal.budget),
             revision: principal.revision,
             scopes: changed.contains(&"scopes").then(|| principal.scopes.clone()),
             permissions: changed.contains(&"permissions").then(|| principal.permissions.clone()),
@@ -231,6 +246,27 @@ impl Operation for ListPrincipals {
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
         conditions.and_that("removed_at IS NULL");
+        conditions.and_if("id >", self.page.after.as_deref());
+        let from = (COLUMNS, "principals", "id");
+        conditions.page(transaction, from, &self.page, read, |principal| principal.id.to_string()).await
+    }
+}
+
+/// Lists principals that have a budget. An attribute that is set stands in the stored document; the name of a member
+/// cannot stand in a text of it, in which quotes are escaped.
+pub struct WithBudget {
+    pub tenant: TenantId,
+    pub page: PageRequest,
+}
+
+impl Operation for WithBudget {
+    type Output = Page<Principal>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<Principal>, Failure> {
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", &self.tenant);
+        conditions.and_that("removed_at IS NULL");
+        conditions.and_that(r#"attributes LIKE '%"budget":{%'"#);
         conditions.and_if("id >", self.page.after.as_deref());
         let from = (COLUMNS, "principals", "id");
         conditions.page(transaction, from, &self.page, read, |principal| principal.id.to_string()).await

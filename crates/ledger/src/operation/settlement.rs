@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 
-use toolgate_gate::ports::ledger::{Mandate, RecordDenial, ReportInvocation, Settle};
+use toolgate_gate::ports::ledger::{CountedRun, Mandate, RecordDenial, ReportInvocation, Settle};
 use toolgate_gate::refusal::{Code, Refusal, Stage};
 use toolgate_model::event::{AuthorizationDecided, EventPayload, ToolDenied};
 use toolgate_model::invocation::{IdempotencyKey, Invocation};
+use toolgate_model::principal::Principal;
 
 use super::administration::{Administration, Entitled};
+use super::held_grants::ReadHeldGrant;
 use super::invocations::{INTO, invoked, row};
 use super::rates::Rates;
 use super::record::{BatchRows, Entry, Recorded, record, record_all};
-use super::{BatchOperation, Operation, detached, in_flight};
+use super::spending::{Adjustments, Charge, HeldSpending, Taken};
+use super::{BatchOperation, Operation, detached, in_flight, principals, tenants};
 use crate::sql::{Failure, SqlError, Value};
 use crate::transaction::{Change, Transaction, values};
 
@@ -62,12 +65,14 @@ impl Operation for SettleAll {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<()>, Failure> {
         let batches = BatchRows::of(transaction, self.events.iter()).await?;
+        let mut adjustments = self.differences(transaction).await?;
         let outcomes: Vec<_> = self.calls.iter().map(|settle| in_flight::outcome(&settle.invocation)).collect();
         let settle = in_flight::settle::<T>();
         let [settled, removed] = in_flight::settling(&outcomes, &settle);
         let changed = transaction.change_each(&[settled, removed, Change::Insert(batches.insert())]).await?;
         let settled: u64 = changed.first().into_iter().flatten().sum();
         if !usize::try_from(settled).is_ok_and(|settled| settled == outcomes.len()) {
+            self.charge_again(transaction, &mut adjustments).await?;
             in_flight::settle_unknown(transaction, &outcomes, settled).await?;
         }
         let keyed =
@@ -89,7 +94,51 @@ impl Operation for SettleAll {
                 detached::finish(transaction, &settle.invocation.tenant, settle.invocation.id, finish).await?;
             }
         }
+        adjustments.store(transaction).await?;
         Ok(vec![(); self.calls.len()])
+    }
+}
+
+impl SettleAll {
+    /// What calls have cost more or less than was reserved. Usually none has, and no statement is run.
+    async fn differences<T: Transaction>(&self, transaction: &mut T) -> Result<Adjustments, Failure> {
+        let mut adjustments = Adjustments::default();
+        let differing: Vec<&Settle> = self.calls.iter().map(|call| &**call).filter(|call| call.differs()).collect();
+        if differing.is_empty() {
+            return Ok(adjustments);
+        }
+        let accounts = in_flight::accounts(transaction, differing.iter().map(|settle| &settle.invocation)).await?;
+        for settle in differing {
+            let Some(accounts) = accounts.get(&settle.invocation.id) else { continue };
+            let tenant = &settle.invocation.tenant;
+            match settle.never_sent {
+                true => in_flight::release(&mut adjustments, tenant, accounts, settle.reserved),
+                false => {
+                    let cost = in_flight::millionths(settle.invocation.cost);
+                    let change = cost.saturating_sub(in_flight::millionths(settle.reserved));
+                    adjustments.add(tenant, accounts, 0, change);
+                }
+            }
+        }
+        Ok(adjustments)
+    }
+
+    /// Charges calls again that were closed as cut off, which took back what they had reserved.
+    async fn charge_again<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        adjustments: &mut Adjustments,
+    ) -> Result<(), Failure> {
+        for settle in self.calls.iter().filter(|settle| !settle.never_sent && !settle.accounts.is_empty()) {
+            let (tenant, id) = (&settle.invocation.tenant, settle.invocation.id);
+            if in_flight::is_closed(transaction, tenant, id).await? {
+                for (account, day) in &settle.accounts {
+                    let cost = in_flight::millionths(settle.invocation.cost);
+                    adjustments.add_to(tenant, account.to_string(), *day, 1, cost);
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -202,14 +251,42 @@ impl Administration for ReportInvocation {
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
+        // In the global lock order: principals first.
+        let agent = principals::locked(transaction, &by.tenant, &self.invocation.agent, T::FOR_SHARE).await?;
         require_usable(transaction, self).await?;
         let limited = self.lineage.iter().filter_map(|(grant, limit)| limit.map(|limit| (*grant, limit)));
         let mut rates = Rates::hold(transaction, limited).await?;
         rates.reserve(&self.lineage, by.time)?;
         transaction.change_each(&rates.into_reserved().changes()).await?;
+        let taken = charge_reported(transaction, by, &self.invocation, agent.as_ref()).await?;
         transaction.insert_many(INTO, &[row(&self.invocation)?]).await?;
+        let events = BatchRows::of(transaction, taken.events.iter()).await?;
+        transaction.insert(events.insert()).await?;
         record(transaction, by, invoked(&self.invocation, None)).await
     }
+}
+
+/// Charges a reported call to its accounts: it counts like a call that the gate made.
+async fn charge_reported<T: Transaction>(
+    transaction: &mut T,
+    by: &Entitled<'_>,
+    invocation: &Invocation,
+    agent: Option<&Principal>,
+) -> Result<Taken, Failure> {
+    let mut reservations = tenants::limits(transaction, &by.tenant, agent).await?.reservations;
+    if let Some(id) = invocation.grant {
+        let read = ReadHeldGrant { tenant: by.tenant.clone(), id, generation: 0 };
+        let held_grant = read.run(transaction).await?;
+        let coordinators = held_grant.iter().flat_map(|held_grant| &held_grant.coordinators);
+        reservations.extend(coordinators.filter_map(|coordinator| coordinator.reservation()));
+    }
+    let run = CountedRun::of(&invocation.actor, &invocation.agent, invocation.trace.run.as_ref());
+    let charge =
+        Charge { audit: by, invocation, run: run.as_ref(), reservations: &reservations, judged: true, counts: None };
+    let mut spending = HeldSpending::hold(transaction, std::iter::once(charge)).await?;
+    spending.check(&charge)??;
+    spending.take(&charge)?;
+    spending.keep(transaction).await
 }
 
 /// Refuses if a grant of the lineage, or the credential, is no longer usable; locks them until the transaction ends.

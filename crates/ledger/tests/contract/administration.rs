@@ -60,7 +60,7 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
     let other = TenantId::parse(&format!("below-{}", tenant.id)).unwrap();
     let new_tenant = CreateTenant {
         audit: audit(),
-        tenant: toolgate_model::principal::Tenant { id: other.clone(), name: None, created_at: tenant.now() },
+        tenant: toolgate_model::principal::Tenant::new(other.clone(), None, tenant.now()),
         administrator: Principal { tenant: other, ..tenant.new_principal(&agent) },
         key: tenant.new_key(&agent, "of another tenant"),
     };
@@ -143,7 +143,7 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
                 .await
                 .map(drop),
         ),
-        ("create_grant", ledger.create_grant(CreateGrant { audit: audit(), grant }).await),
+        ("create_grant", ledger.create_grant(CreateGrant { audit: audit(), grant }).await.map(drop)),
         ("delegate_grant", ledger.delegate_grant(delegation).await.map(drop)),
         ("revoke_grant", revoke(tenant, audit(), grant_id).await),
         (

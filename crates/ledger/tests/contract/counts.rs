@@ -233,7 +233,7 @@ async fn without_rules_about_counts_nothing_is_written(fixture: &LedgerFixture) 
     let replicas = judged(fixture).await;
     let caller = replicas.here();
     made(caller, &caller.grant(None).await, Some("run-1"), 1).await;
-    assert_eq!(number(fixture, "SELECT COUNT(*) FROM call_counts").await, 0);
+    assert_eq!(number(fixture, "SELECT COUNT(*) FROM spending").await, 0);
     let names: BTreeSet<_> = caller.records().await.into_iter().map(|record| record.id).collect();
     assert_eq!(names.len(), 1);
 }

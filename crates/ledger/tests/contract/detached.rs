@@ -34,6 +34,7 @@ contract!(
     a_refusal_is_recorded_by_the_process_that_has_the_call,
     a_cancelled_call_is_not_admitted,
     an_agent_has_a_limited_number_of_calls_and_bytes,
+    outcomes_that_were_fetched_are_kept_until_their_place_is_needed,
     the_same_call_under_the_same_key_is_stored_once,
     of_two_repetitions_at_the_same_moment_one_is_stored,
     what_was_cut_off_ends_and_old_outcomes_are_deleted,
@@ -324,6 +325,25 @@ async fn an_agent_has_a_limited_number_of_calls_and_bytes(fixture: &LedgerFixtur
 
     let accepted = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     assert_eq!(accepted, 3, "also where they come at the same time");
+}
+
+async fn outcomes_that_were_fetched_are_kept_until_their_place_is_needed(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let (own, ledger, tenant) = (process(&caller.tenant), &caller.tenant.ledger, &caller.tenant.id);
+    let calls = [stored(&caller, own).await, stored(&caller, own).await, stored(&caller, own).await];
+    // One that has not ended cannot have been fetched.
+    ledger.note_fetched(tenant, calls[0]).await.unwrap();
+    for id in &calls[1..] {
+        ledger.finish_detached(tenant, *id, finish(&caller, own)).await.unwrap();
+    }
+    refused(&caller.tenant, Code::TooManyDetached, ledger.detach_call(storing(&caller, own, None))).await;
+    ledger.note_fetched(tenant, calls[1]).await.unwrap();
+    assert!(ledger.detached_call(tenant, calls[1]).await.unwrap().unwrap().outcome.is_some(), "fetched again");
+    stored(&caller, own).await;
+    assert!(ledger.detached_call(tenant, calls[1]).await.unwrap().is_none());
+    assert_eq!(state(&caller, calls[2]).await, DetachedState::Finished);
+    assert_eq!(state(&caller, calls[0]).await, DetachedState::Ready);
+    refused(&caller.tenant, Code::TooManyDetached, ledger.detach_call(storing(&caller, own, None))).await;
 }
 
 async fn the_same_call_under_the_same_key_is_stored_once(fixture: &LedgerFixture) {

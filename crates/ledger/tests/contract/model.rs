@@ -99,9 +99,9 @@ impl Game {
                 let credential = &self.credentials[*credential];
                 let mut grant = tenant.new_grant(credential, &principal(agent));
                 grant.authority = terms.authority(tenant.now());
-                let stored = CreateGrant { audit: tenant.audit(), grant: grant.clone() };
+                let stored = CreateGrant { audit: tenant.audit(), grant };
                 let outcome = tenant.ledger.create_grant(stored).await;
-                self.made(outcome.map(|()| grant))
+                self.made(outcome)
             }
             Action::Delegate { source, agent, terms } => {
                 let Some(source) = self.pick(*source) else { return Ok(Outcome::Nothing) };

@@ -68,6 +68,8 @@ fn everything() -> PrincipalChanges {
         labels: Some([Label::parse("team:payments").unwrap(), Label::parse("trusted").unwrap()].into()),
         detach_calls: Some(true),
         progressive_discovery: Some(true),
+        budget: Some(serde_json::from_value(json!({"calls_per_day": 5})).unwrap()),
+        stopped: None,
     }
 }
 
@@ -91,8 +93,9 @@ async fn a_change_is_stored_counted_and_recorded(fixture: &LedgerFixture) {
         "agent_id": "billing", "revision": 2, "permissions": ["tools.delegate"], "scopes": ["http:fetch", "tools:*"],
         "changed": [
             "name", "scopes", "permissions", "rate_limits", "tool_allowlist", "labels", "detach_calls",
-            "progressive_discovery"
-        ]
+            "progressive_discovery", "budget"
+        ],
+        "budget": {"calls_per_day": 5, "warn_at_percent": 80}
     });
     assert_eq!(event["data"], data);
 }

@@ -354,6 +354,7 @@ async fn a_refused_call_may_know_next_to_nothing(fixture: &LedgerFixture) {
         status: InvocationStatus::Denied,
         error: Some(error("TOOL_NOT_FOUND")),
         cost: None,
+        cost_basis: None,
         ..caller.invocation(&caller.grant(None).await)
     };
     let denial = RecordDenial {

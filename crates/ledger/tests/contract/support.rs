@@ -10,6 +10,7 @@ pub mod approvals;
 pub mod calls;
 pub mod guarding;
 pub mod replicas;
+pub mod work;
 
 /// Asserts that the attempt is refused with this code and writes no event; returns the refusal.
 pub async fn refused<T>(tenant: &TestTenant, code: Code, attempt: impl Future<Output = Result<T, Refusal>>) -> Refusal {

@@ -4,7 +4,8 @@ use serde_json::json;
 use std::sync::Arc;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{
-    Admission, Admit, Consent, Freshness, HeldGrant, InvocationFilter, PageRequest, ReportInvocation, Settle,
+    Admission, Admit, CallLimits, Consent, Freshness, HeldGrant, InvocationFilter, PageRequest, ReportInvocation,
+    Settle,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::{Constraints, Cost};
@@ -73,6 +74,9 @@ impl Caller {
         let held_grant = self.held_grant(grant.id).await;
         let lineage = held_grant.lineage.ancestors().iter().chain([held_grant.lineage.grant()]);
         let invocation = self.invocation(grant);
+        let limits = self.limits(&grant.agent).await;
+        let governing = held_grant.coordinators.iter().filter_map(|coordinator| coordinator.reservation());
+        let governing: Vec<_> = governing.collect();
         Admit {
             audit: self.tenant.audit_of(&self.agent),
             key: self.key,
@@ -89,15 +93,32 @@ impl Caller {
             lineage: lineage.map(|one| (one.id, one.authority.constraints.max_invocations_per_hour)).collect(),
             credential: Some((held_grant.credential.id, held_grant.credential.version)),
             registry: None,
+            work_revision: self.work_revision().await,
+            task: None,
             policies: self.policies().await,
             counts: None,
             run: None,
+            limits: limits.revision,
+            reservations: limits.reservations.into_iter().chain(governing).collect(),
             decision: None,
             marks: None,
             request_digest: None,
             deadline: self.tenant.later(DEADLINE),
             detached: None,
         }
+    }
+
+    /// The budgets and stops that concern an agent.
+    pub async fn limits(&self, agent: &PrincipalId) -> CallLimits {
+        let (ledger, id) = (&self.tenant.ledger, &self.tenant.id);
+        let held = ledger.held_grants(id, agent, self.tenant.now(), Freshness::Newest).await.unwrap();
+        (*held.limits).clone()
+    }
+
+    /// The revision of the tenant's coordinated work.
+    pub async fn work_revision(&self) -> u64 {
+        let (ledger, id) = (&self.tenant.ledger, &self.tenant.id);
+        ledger.held_grants(id, &self.agent, self.tenant.now(), Freshness::Newest).await.unwrap().work_revision
     }
 
     /// The revision of the tenant's policies.
@@ -149,6 +170,7 @@ impl Caller {
             fingerprint: Some("f2".repeat(32).into()),
             http_status: None,
             cost: Cost::from_dollars(0.02),
+            cost_basis: None,
             duration_ms: None,
             idempotency_key: None,
             context: GrantContext::default(),
@@ -184,6 +206,8 @@ impl Caller {
         Settle {
             audit: self.tenant.audit_of(&self.agent),
             returned: ToolReturned::ok(&invocation, 42),
+            reserved: call.invocation.cost,
+            accounts: Vec::new(),
             invocation,
             answer: Some(answer.to_owned()),
             never_sent: false,
