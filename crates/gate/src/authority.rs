@@ -7,13 +7,15 @@
 use std::sync::Arc;
 
 use crate::builtin::Builtins;
+use crate::call::detached::Runs;
+use crate::call::stops::Stops;
 use crate::catalog::Catalogs;
 use crate::gate::{Ports, Shared};
 use crate::ids::Ids;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{
-    AuditLog, Credentials, GrantLookup, Grants, Invocations, Keys, LedgerState, Principals, Services, Tenants,
-    ToolSessions, Vaults,
+    AuditLog, Credentials, GrantLookup, Grants, Invocations, Keys, LedgerState, Principals, Services, Spending,
+    Tenants, ToolSessions, Vaults,
 };
 use crate::ports::sealer::Sealer;
 use crate::ports::tokens::TokenVerifier;
@@ -23,6 +25,8 @@ pub use self::approvals::ApprovalAdministration;
 pub use self::audit::AuditReader;
 pub use self::mounts::MountAdministration;
 pub use self::policies::PolicyAdministration;
+pub use self::work::WorkAdministration;
+pub use self::workflows::WorkflowAdministration;
 
 pub mod access;
 mod allowlists;
@@ -40,8 +44,11 @@ pub mod policies;
 pub mod principals;
 pub mod services;
 pub mod sessions;
+pub mod spending;
 pub mod tenants;
 pub mod vaults;
+pub mod work;
+pub mod workflows;
 
 /// The administration of a tenant: principals, keys, vaults, credentials, grants, services, tools, and the records of calls.
 pub struct Administration {
@@ -55,6 +62,9 @@ pub struct Administration {
     services: Arc<dyn Services>,
     invocations: Arc<dyn Invocations>,
     tool_sessions: Arc<dyn ToolSessions>,
+    spending: Arc<dyn Spending>,
+    stops: Stops,
+    detached_runs: Runs,
     log: Arc<dyn AuditLog>,
     state: Arc<dyn LedgerState>,
     sealer: Arc<dyn Sealer>,
@@ -80,6 +90,9 @@ impl Administration {
             services: ports.ledger.clone(),
             invocations: ports.ledger.clone(),
             tool_sessions: ports.ledger.clone(),
+            spending: ports.ledger.clone(),
+            stops: shared.stops.clone(),
+            detached_runs: shared.detached_runs.clone(),
             log: ports.ledger.clone(),
             state: ports.ledger.clone(),
             sealer: Arc::clone(&ports.sealer),
@@ -91,5 +104,10 @@ impl Administration {
             ids: Arc::clone(&shared.ids),
             settings: Arc::clone(&shared.settings),
         }
+    }
+
+    /// How long a grant is valid if nobody says otherwise.
+    pub(crate) fn default_grant_lifetime(&self) -> std::time::Duration {
+        self.settings.default_grant_lifetime
     }
 }

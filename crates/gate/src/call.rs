@@ -44,6 +44,7 @@ mod binding;
 mod client;
 mod conformance;
 mod constrain;
+pub(crate) mod context;
 mod denial;
 pub(crate) mod detached;
 mod eligible;
@@ -65,6 +66,7 @@ mod request;
 mod resolve;
 mod sessions;
 mod settle;
+pub(crate) mod stops;
 mod stored;
 mod tally;
 #[cfg(test)]
@@ -84,6 +86,8 @@ struct RunState {
     found: Option<eligible::Candidate>,
     grant: Option<GrantId>,
     decision: Option<Box<HookDecision>>,
+    /// The call with its whole context, if it names objects of this gate.
+    bound: Option<Arc<Call>>,
     times: StageTimes,
 }
 
@@ -302,6 +306,8 @@ impl Pipeline {
                 self.check(call, freshness, run_state).await?
             }
         };
+        let bound = run_state.bound.clone();
+        let call = bound.as_ref().unwrap_or(call);
         let mut refused = None;
         for alternative in constrained.into_alternatives() {
             let is_first = refused.is_none();
@@ -342,7 +348,7 @@ impl Pipeline {
             Ok(approve::Step::Again) => return Ok(PassOutcome::Again { counted: false }),
             Ok(approve::Step::Parked) => return Ok(PassOutcome::Parked),
             Ok(approve::Step::Detach) => return Ok(PassOutcome::Detach),
-            Err(refusal) => return Err(refusal.at(Stage::Approve)),
+            Err(refusal) => return Err(self.why_cancelled(call, refusal).await.at(Stage::Approve)),
         };
         let counted = approved.judged.basis.counts.is_some();
         // Reported only after the admission: the caller of a refused call must not learn what a rule redacts.
@@ -374,6 +380,23 @@ impl Pipeline {
         Ok(PassOutcome::Done(Box::new(self.carry_out(admitted, opened, &mut run_state.times).await)))
     }
 
+    /// An approval that was cancelled because the calls of its agent were stopped.
+    async fn why_cancelled(&self, call: &Call, refusal: Refusal) -> Refusal {
+        if refusal.code() != Code::ApprovalCancelled {
+            return refusal;
+        }
+        let stopped = self.stops.stopped(call.caller.tenant(), &call.agent).await;
+        stopped.map_or(refusal, |stopped| stopped.refusal())
+    }
+
+    /// Lets calls in flight look whether they were stopped, if another process has stopped something.
+    pub async fn look_for_stops(&self) -> Result<(), Refusal> {
+        if self.admitted.is_empty() {
+            return Ok(());
+        }
+        self.stops.look_if_changed().await
+    }
+
     /// Everything after the admission. No failure in here is a refusal: the service may have executed the call.
     async fn carry_out(
         &self,
@@ -402,6 +425,9 @@ impl Pipeline {
         run_state: &mut RunState,
     ) -> Result<constrain::Constrained, Refusal> {
         let clock = &*self.clock;
+        run_state.bound = self.in_context(call, freshness).await?;
+        let bound = run_state.bound.clone();
+        let call = bound.as_deref().unwrap_or(call);
         run_state.times.enter(Stage::Resolve, clock);
         let resolved = self.resolve(call, freshness).await.map_err(|refusal| refusal.at(Stage::Resolve))?;
         run_state.found = resolved.first();

@@ -8,10 +8,12 @@ use toolgate_model::continuation::Continuations;
 use toolgate_model::id::ProcessId;
 
 use crate::authority::{
-    Administration, ApprovalAdministration, AuditReader, MountAdministration, PolicyAdministration,
+    Administration, ApprovalAdministration, AuditReader, MountAdministration, PolicyAdministration, WorkAdministration,
+    WorkflowAdministration,
 };
 use crate::builtin::Builtins;
 use crate::call::detached::Runs;
+use crate::call::stops::Stops;
 use crate::call::{Conformance, DetachedReader, Hooks, Pipeline};
 use crate::catalog::Catalogs;
 use crate::followers::EventStreams;
@@ -57,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) ids: Arc<Ids>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) detached_runs: Runs,
+    pub(crate) stops: Stops,
 }
 
 /// The parts of the gate, for transports and for background tasks.
@@ -69,6 +72,8 @@ pub struct Gate {
     pub approvals: Arc<ApprovalAdministration>,
     pub policies: Arc<PolicyAdministration>,
     pub mounts: Arc<MountAdministration>,
+    pub work: Arc<WorkAdministration>,
+    pub workflows: Arc<WorkflowAdministration>,
     pub audit: Arc<AuditReader>,
     pub streams: Arc<EventStreams>,
     pub maintenance: Arc<Maintenance>,
@@ -88,19 +93,25 @@ impl Gate {
             ids: Arc::default(),
             settings: Arc::new(settings),
             detached_runs: Runs::default(),
+            stops: Stops::new(ports.ledger.clone()),
             authenticator,
         };
         let continuations = Continuations::new(&audit_key);
         let pipeline = Arc::new(Pipeline::new(&ports, &shared));
         let administration = Arc::new(Administration::new(&ports, &shared));
+        let policies = Arc::new(PolicyAdministration::new(&ports, &shared));
+        let (to_apply, rules) = (Arc::clone(&administration), Arc::clone(&policies));
+        let workflows = WorkflowAdministration::new(&ports, &shared, to_apply, rules);
         let detached = DetachedReader::new(&ports, &shared, Arc::clone(&administration));
         let conformance = Conformance::new(&ports, &shared, Arc::clone(&administration), Arc::clone(&pipeline));
         Self {
             detached: Arc::new(detached),
+            workflows: Arc::new(workflows),
             hooks: Arc::new(Hooks::new(&ports, &shared, Arc::clone(&pipeline))),
             approvals: Arc::new(ApprovalAdministration::new(&ports, &shared)),
-            policies: Arc::new(PolicyAdministration::new(&ports, &shared)),
+            policies: Arc::clone(&policies),
             mounts: Arc::new(MountAdministration::new(&ports, Arc::clone(&pipeline), Arc::clone(&administration))),
+            work: Arc::new(WorkAdministration::new(&ports, &shared)),
             streams: Arc::new(EventStreams::new(&ports, &shared)),
             maintenance: Arc::new(Maintenance::new(&ports, &shared, audit_key)),
             conformance: Arc::new(conformance),

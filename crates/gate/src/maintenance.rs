@@ -11,7 +11,7 @@ use crate::identify::Authenticator;
 use crate::ids::Ids;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{
-    AuditLog, Calls, Credentials, Grants, Keys, LedgerState, LedgerStatistics, MasterKeys, Tenants, ToolSessions,
+    AuditLog, Calls, Credentials, Grants, Keys, LedgerState, LedgerStatistics, MasterKeys, Tasks, Tenants, ToolSessions,
 };
 use crate::ports::sealer::{SealError, Sealer};
 use crate::refusal::{Code, Refusal};
@@ -34,6 +34,7 @@ pub struct Maintenance {
     grants: Arc<dyn Grants>,
     calls: Arc<dyn Calls>,
     tool_sessions: Arc<dyn ToolSessions>,
+    tasks: Arc<dyn Tasks>,
     log: Arc<dyn AuditLog>,
     state: Arc<dyn LedgerState>,
     sealer: Arc<dyn Sealer>,
@@ -54,6 +55,7 @@ impl Maintenance {
             grants: ports.ledger.clone(),
             calls: ports.ledger.clone(),
             tool_sessions: ports.ledger.clone(),
+            tasks: ports.ledger.clone(),
             log: ports.ledger.clone(),
             state: ports.ledger.clone(),
             sealer: Arc::clone(&ports.sealer),
@@ -112,6 +114,14 @@ impl Maintenance {
             return Ok(0);
         }
         self.tool_sessions.close_sessions(self.clock.now()).await
+    }
+
+    /// Fails overdue tasks and ends expired leases and coordinators, with everything that ends with them.
+    pub async fn sweep_work(&self) -> Result<u64, Refusal> {
+        if !self.clock.is_steady() {
+            return Ok(0);
+        }
+        self.tasks.sweep_work(self.clock.now()).await
     }
 
     /// Records counted refusals, in one event for each principal. Without `all`, only counts that were started a while

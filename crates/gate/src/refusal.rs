@@ -67,6 +67,13 @@ impl Refusal {
         self.code
     }
 
+    /// The kind of this refusal. A budget that begins anew is a matter of time, a total is not.
+    pub fn kind(&self) -> Kind {
+        let is_lasting =
+            self.code == Code::BudgetExceeded && !self.details().any(|(name, _)| name == "retry_after_seconds");
+        if is_lasting { Kind::Forbidden } else { self.code.kind() }
+    }
+
     pub fn reason(&self) -> &str {
         &self.reason
     }

@@ -41,7 +41,7 @@ const MAX_ANSWER: usize = 16 * 1024;
 pub struct DecisionRequest {
     pub decision: Decision,
     /// The standing approval that the approver requests besides the decision.
-    pub wish: Option<StandingRequest>,
+    pub standing: Option<StandingRequest>,
     pub reason: Option<String>,
     /// The answer, if the tool is a question.
     pub answer: Option<String>,
@@ -127,22 +127,22 @@ impl ApprovalAdministration {
     }
 
     /// Records a decision and returns the approval in its new state.
-    pub async fn decide(&self, caller: &Caller, id: ApprovalId, answer: DecisionRequest) -> Result<Approval, Refusal> {
-        check_texts(&answer)?;
+    pub async fn decide(&self, caller: &Caller, id: ApprovalId, request: DecisionRequest) -> Result<Approval, Refusal> {
+        check_texts(&request)?;
         caller.require(Permission::DecideApprovals)?;
         let approval = self.approvals.approval(caller.tenant(), id).await?.ok_or_else(|| no_approval(id))?;
-        let (standing, notice) = match &answer.wish {
-            Some(wish) if answer.decision == Decision::Approve => self.standing_of(caller, &approval, wish)?,
+        let (standing, notice) = match &request.standing {
+            Some(wanted) if request.decision == Decision::Approve => self.standing_of(caller, &approval, wanted)?,
             _ => (None, None),
         };
         let audit = caller.mandate(self.clock.now());
         let vote = Vote {
             by: caller.id().clone(),
-            decision: answer.decision,
-            channel: answer.channel,
-            reason: answer.reason.clone().filter(|reason| !reason.is_empty()),
-            answer: answer.answer.clone(),
-            wish: answer.wish.clone(),
+            decision: request.decision,
+            channel: request.channel,
+            reason: request.reason.clone().filter(|reason| !reason.is_empty()),
+            answer: request.answer.clone(),
+            wish: request.standing.clone(),
             at: audit.time(),
         };
         let command = DecideApproval {
@@ -151,8 +151,8 @@ impl ApprovalAdministration {
             vote,
             standing,
             notice,
-            idempotency_key: answer.idempotency_key.clone(),
-            request_digest: decision_digest(&answer),
+            idempotency_key: request.idempotency_key.clone(),
+            request_digest: decision_digest(&request),
         };
         let decided =
             self.approvals.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))?;
@@ -168,15 +168,15 @@ impl ApprovalAdministration {
         &self,
         caller: &Caller,
         approval: &Approval,
-        wish: &StandingRequest,
+        request: &StandingRequest,
     ) -> Result<(Option<StandingApproval>, Option<String>), Refusal> {
-        let (coverage, reach) = match self.approver.standing(approval, wish) {
+        let (coverage, reach) = match self.approver.standing(approval, request) {
             Ok(covered) => covered,
             Err(why) => return Ok((None, Some(format!("only this call is approved: {why}")))),
         };
         let now = self.clock.now();
-        let lifetime = wish.expires_in_seconds.map(Duration::from_secs);
-        if lifetime.is_some_and(|lifetime| lifetime.is_zero()) || wish.max_uses == Some(0) {
+        let lifetime = request.expires_in_seconds.map(Duration::from_secs);
+        if lifetime.is_some_and(|lifetime| lifetime.is_zero()) || request.max_uses == Some(0) {
             let reason = "`expires_in_seconds` and `max_uses` must be at least 1";
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "scope"));
         }
@@ -193,7 +193,7 @@ impl ApprovalAdministration {
             created_by: caller.id().clone(),
             created_at: now,
             expires_at: lifetime.map(|lifetime| now.plus(lifetime)),
-            max_uses: wish.max_uses,
+            max_uses: request.max_uses,
             used: 0,
             last_used_at: None,
             revoked_at: None,
@@ -411,7 +411,7 @@ fn no_standing(id: StandingApprovalId) -> Refusal {
     Refusal::new(Code::StandingApprovalNotFound, format!("there is no standing approval {id}"))
 }
 
-fn check_texts(answer: &DecisionRequest) -> Result<(), Refusal> {
+fn check_texts(request: &DecisionRequest) -> Result<(), Refusal> {
     let wrong = |field: &str, limit: usize| {
         let reason = format!("`{field}` must be printable text of at most {limit} bytes");
         Refusal::new(Code::InvalidField, reason).with("path", field)
@@ -421,18 +421,19 @@ fn check_texts(answer: &DecisionRequest) -> Result<(), Refusal> {
             text.len() <= limit && !text.chars().any(|letter| letter.is_control() && letter != '\n' && letter != '\t')
         })
     };
-    if !fits(&answer.reason, MAX_REASON) {
+    if !fits(&request.reason, MAX_REASON) {
         return Err(wrong("reason", MAX_REASON));
     }
-    if !fits(&answer.answer, MAX_ANSWER) {
+    if !fits(&request.answer, MAX_ANSWER) {
         return Err(wrong("answer", MAX_ANSWER));
     }
     Ok(())
 }
 
-fn decision_digest(answer: &DecisionRequest) -> String {
-    let said = json!({
-        "decision": answer.decision, "wish": answer.wish, "reason": answer.reason, "answer": answer.answer,
+/// INVARIANT: the members keep their names, because digests are stored with idempotency keys.
+fn decision_digest(request: &DecisionRequest) -> String {
+    let content = json!({
+        "decision": request.decision, "wish": request.standing, "reason": request.reason, "answer": request.answer,
     });
-    sha256(&to_canonical(&said)).to_hex()
+    sha256(&to_canonical(&content)).to_hex()
 }

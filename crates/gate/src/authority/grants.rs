@@ -62,6 +62,13 @@ pub struct GrantTree {
 impl Administration {
     /// Creates a direct grant.
     pub async fn create_grant(&self, caller: &Caller, new: NewGrant) -> Result<Lineage, Refusal> {
+        let command = self.grant_creation(caller, new).await?;
+        let grant = self.grants.create_grant(command).await?;
+        Lineage::new(Vec::new(), grant).ok_or_else(|| Refusal::new(Code::Internal, "a direct grant has no source"))
+    }
+
+    /// The command that creates a direct grant, if the caller may.
+    pub(super) async fn grant_creation(&self, caller: &Caller, new: NewGrant) -> Result<CreateGrant, Refusal> {
         caller.require(Permission::ManageTools)?;
         let granted_by = new.granted_by.unwrap_or_else(|| caller.id().clone());
         caller.require_acting_for(&granted_by)?;
@@ -95,8 +102,7 @@ impl Administration {
             suspended: None,
             revoked_at: None,
         };
-        self.grants.create_grant(CreateGrant { audit, grant: grant.clone() }).await?;
-        Lineage::new(Vec::new(), grant).ok_or_else(|| Refusal::new(Code::Internal, "a direct grant has no source"))
+        Ok(CreateGrant { audit, grant })
     }
 
     /// Delegates a grant that the caller holds, or whose holder it may act for.
@@ -169,15 +175,25 @@ impl Administration {
         id: GrantId,
         reason: Option<Line>,
     ) -> Result<(Revoked, Lineage), Refusal> {
+        let command = self.grant_revocation(caller, id, reason).await?;
+        let revoked = self.grants.revoke_grant(command).await?;
+        let (lineage, _) = self.visible_grant(caller, id).await?;
+        Ok((revoked, lineage))
+    }
+
+    /// The command that revokes a grant, if the caller may.
+    pub(super) async fn grant_revocation(
+        &self,
+        caller: &Caller,
+        id: GrantId,
+        reason: Option<Line>,
+    ) -> Result<RevokeGrant, Refusal> {
         let (_, relation) = self.visible_grant(caller, id).await?;
         if relation == Relation::Delegator {
             caller.require(Permission::DelegateTools)?;
         }
         let reason = reason_or(reason, "revoked", caller);
-        let revoked =
-            self.grants.revoke_grant(RevokeGrant { audit: caller.mandate(self.clock.now()), id, reason }).await?;
-        let (lineage, _) = self.visible_grant(caller, id).await?;
-        Ok((revoked, lineage))
+        Ok(RevokeGrant { audit: caller.mandate(self.clock.now()), id, reason })
     }
 
     /// Suspends a grant. Allowed for its manager, even if a delegator has suspended it already, and for its delegator.

@@ -18,6 +18,7 @@ use toolgate_model::service::{LoggingRule, ToolName};
 
 use crate::authority::Administration;
 use crate::call::authorize::require_usable;
+use crate::call::context::bind;
 use crate::identify::Caller;
 use crate::ports::ledger::{EventFilter, Freshness, InvocationFilter, Page, PageRequest, ReportInvocation};
 use crate::refusal::{Code, Refusal};
@@ -163,6 +164,14 @@ impl Administration {
         }
         let audit = caller.mandate(self.clock.now());
         require_usable(&held_grant, audit.time())?;
+        let context = match report.context.names_work() {
+            true => {
+                let now = (audit.time(), Freshness::Newest);
+                let bound = bind(&*self.held_grants, caller.tenant(), &report.agent, &report.context, now).await?;
+                bound.context
+            }
+            false => report.context.clone(),
+        };
         let lineage = held_grant.lineage.ancestors().iter().chain([grant]);
         let summary = LoggingRule::default().summary(&report.parameters);
         let invocation = Invocation {
@@ -181,9 +190,10 @@ impl Administration {
             fingerprint: None,
             http_status: None,
             cost: report.cost,
+            cost_basis: None,
             duration_ms: report.duration_ms,
             idempotency_key: report.idempotency_key.clone(),
-            context: report.context.clone(),
+            context,
             trace: CallTrace { by_agent: true, ..CallTrace::default() },
             reported: true,
             created_at: audit.time(),

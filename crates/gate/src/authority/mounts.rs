@@ -130,7 +130,7 @@ impl MountAdministration {
             address: &new.address,
             trusted: new.trusted,
             hidden_characters: new.hidden_characters,
-            credential: credential.map(|credential| credential.id),
+            credential: credential.or_else(|| created.clone()).map(|credential| credential.id),
             declared: false,
         };
         let added = self.store(caller.mandate(self.clock.now()), mount, &offer).await;
@@ -308,6 +308,8 @@ impl MountAdministration {
                 MountTransport::Http { url: url.clone(), credential }
             }
             MountAddress::Stdio => {
+                // One without material is there to be granted only.
+                let credential = credential.filter(|credential| !credential.material_fields.is_empty());
                 MountTransport::Stdio { name: name.to_string(), credential: credential.cloned().map(Box::new) }
             }
         };

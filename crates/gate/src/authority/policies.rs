@@ -197,13 +197,41 @@ impl PolicyAdministration {
         expected: Option<u64>,
     ) -> Result<PolicySetVersion, Refusal> {
         let tools = self.policy_tools(caller).await?;
+        let command = self.policy_activation(caller, change, files, note, expected, tools).await?;
+        self.policies.apply_policies(command).await
+    }
+
+    /// The command that replaces the policies, if the caller may; these tools are also known to the rules.
+    pub(super) async fn policy_application(
+        &self,
+        caller: &Caller,
+        new: NewPolicies,
+        more_tools: Vec<PolicyTool>,
+    ) -> Result<ApplyPolicies, Refusal> {
+        caller.require(Permission::ManagePolicies)?;
+        let files = in_order(new.files)?;
+        let mut tools = self.policy_tools(caller).await?;
+        tools.retain(|tool| !more_tools.iter().any(|more| more.name == tool.name));
+        tools.extend(more_tools);
+        self.policy_activation(caller, PolicyChange::Applied, files, new.note, new.expected, tools).await
+    }
+
+    async fn policy_activation(
+        &self,
+        caller: &Caller,
+        change: PolicyChange,
+        files: Vec<PolicyFile>,
+        note: Option<String>,
+        expected: Option<u64>,
+        tools: Vec<PolicyTool>,
+    ) -> Result<ApplyPolicies, Refusal> {
         let checked = self.look_at(files.clone(), tools).await?;
         require_right(&checked)?;
         let count = |rules: usize| u64::try_from(rules).unwrap_or(u64::MAX);
         let shadowed = count(checked.rules.iter().filter(|rule| rule.shadow).count());
         let rules = count(checked.rules.len());
         let audit = caller.mandate(self.clock.now());
-        self.policies.apply_policies(ApplyPolicies { audit, change, files, note, expected, rules, shadowed }).await
+        Ok(ApplyPolicies { audit, change, files, note, expected, rules, shadowed })
     }
 
     /// Checks and tests policies off the workers that serve calls: many rules take a while.

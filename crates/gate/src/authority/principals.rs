@@ -41,6 +41,18 @@ pub struct Stored {
 impl Administration {
     /// Registers a principal with at most the permissions and scopes of the caller.
     pub async fn create_principal(&self, caller: &Caller, new: NewPrincipal) -> Result<Stored, Refusal> {
+        let command = self.principal_creation(caller, new).await?;
+        let (principal, unresolved_tools) = (command.principal.clone(), command.unresolved.clone());
+        self.principals.create_principal(command).await?;
+        Ok(Stored { principal, unresolved_tools })
+    }
+
+    /// The command that registers a principal, if the caller may.
+    pub(super) async fn principal_creation(
+        &self,
+        caller: &Caller,
+        new: NewPrincipal,
+    ) -> Result<CreatePrincipal, Refusal> {
         caller.require(Permission::ManageAgents)?;
         let NewPrincipal { id, kind, attributes } = new;
         let audit = caller.mandate(self.clock.now());
@@ -55,9 +67,7 @@ impl Administration {
             return Err(Refusal::new(Code::AlreadyExists, reason));
         }
         let unresolved = self.unresolved_tools(caller, principal.tool_allowlist.as_ref()).await?;
-        let command = CreatePrincipal { audit, principal: principal.clone(), unresolved: unresolved.clone() };
-        self.principals.create_principal(command).await?;
-        Ok(Stored { principal, unresolved_tools: unresolved })
+        Ok(CreatePrincipal { audit, principal, unresolved })
     }
 
     /// Changes a principal that the caller administers, to at most the permissions and scopes of the caller.
@@ -67,6 +77,19 @@ impl Administration {
         id: &PrincipalId,
         changes: PrincipalChanges,
     ) -> Result<Stored, Refusal> {
+        let command = self.principal_update(caller, id, changes).await?;
+        let unresolved_tools = command.unresolved.clone();
+        let principal = self.principals.update_principal(command).await?;
+        Ok(Stored { principal, unresolved_tools })
+    }
+
+    /// The command that changes a principal, if the caller may.
+    pub(super) async fn principal_update(
+        &self,
+        caller: &Caller,
+        id: &PrincipalId,
+        changes: PrincipalChanges,
+    ) -> Result<UpdatePrincipal, Refusal> {
         let before = self.administered(caller, id).await?;
         require_within_own(caller, &before, &changes)?;
         if let Some(what) = changes.denied_to(&before).filter(|_| id == caller.id()) {
@@ -74,15 +97,13 @@ impl Administration {
             return Err(Refusal::new(Code::PermissionDenied, reason));
         }
         let unresolved = self.unresolved_tools(caller, changes.tool_allowlist.iter().flatten().next()).await?;
-        let command = UpdatePrincipal {
+        Ok(UpdatePrincipal {
             audit: caller.mandate(self.clock.now()),
             id: id.clone(),
             expected_revision: before.revision,
             changes,
-            unresolved: unresolved.clone(),
-        };
-        let principal = self.principals.update_principal(command).await?;
-        Ok(Stored { principal, unresolved_tools: unresolved })
+            unresolved,
+        })
     }
 
     /// Returns a principal. Callers that manage agents can read any, others only themselves.
@@ -102,14 +123,22 @@ impl Administration {
 
     /// Removes a principal with its keys and grants.
     pub async fn remove_principal(&self, caller: &Caller, id: &PrincipalId) -> Result<Removed, Refusal> {
+        let command = self.principal_removal(caller, id).await?;
+        self.principals.remove_principal(command).await
+    }
+
+    /// The command that removes a principal, if the caller may.
+    pub(super) async fn principal_removal(
+        &self,
+        caller: &Caller,
+        id: &PrincipalId,
+    ) -> Result<RemovePrincipal, Refusal> {
         self.administered(caller, id).await?;
         if id == caller.id() {
             let reason = "you cannot remove yourself; another administrator must";
             return Err(Refusal::new(Code::PermissionDenied, reason));
         }
-        self.principals
-            .remove_principal(RemovePrincipal { audit: caller.mandate(self.clock.now()), id: id.clone() })
-            .await
+        Ok(RemovePrincipal { audit: caller.mandate(self.clock.now()), id: id.clone() })
     }
 
     /// Creates a key for a principal. Only this result contains the key.

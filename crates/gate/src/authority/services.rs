@@ -21,6 +21,21 @@ impl Administration {
         definition: ServiceDefinition,
         replace: bool,
     ) -> Result<(RegisteredService, bool), Refusal> {
+        let (service, version) = (definition.service.clone(), definition.version.clone());
+        let command = self.service_application(caller, definition, replace)?;
+        let new = self.services.apply_service(command).await?;
+        let registered = self.service(caller, &service, Some(&version)).await?;
+        let registered = registered.into_iter().next().ok_or_else(|| not_found(&service))?;
+        Ok((registered, new))
+    }
+
+    /// The command that registers a version of a service, if the caller may.
+    pub(super) fn service_application(
+        &self,
+        caller: &Caller,
+        definition: ServiceDefinition,
+        replace: bool,
+    ) -> Result<ApplyService, Refusal> {
         require_registrar(caller)?;
         // An approval for one must not cover the other.
         if definition.service.as_str() == builtin::WORKSPACE {
@@ -28,12 +43,7 @@ impl Administration {
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
         require_pins(&definition)?;
-        let (service, version) = (definition.service.clone(), definition.version.clone());
-        let command = ApplyService { audit: caller.mandate(self.clock.now()), definition, replace };
-        let new = self.services.apply_service(command).await?;
-        let registered = self.service(caller, &service, Some(&version)).await?;
-        let registered = registered.into_iter().next().ok_or_else(|| not_found(&service))?;
-        Ok((registered, new))
+        Ok(ApplyService { audit: caller.mandate(self.clock.now()), definition, replace })
     }
 
     /// Removes a version of a service, or all versions, and returns how many.
@@ -43,8 +53,19 @@ impl Administration {
         service: ServiceName,
         version: Option<ServiceVersion>,
     ) -> Result<u64, Refusal> {
+        let command = self.service_removal(caller, service, version)?;
+        self.services.remove_service(command).await
+    }
+
+    /// The command that removes versions of a service, if the caller may.
+    pub(super) fn service_removal(
+        &self,
+        caller: &Caller,
+        service: ServiceName,
+        version: Option<ServiceVersion>,
+    ) -> Result<RemoveService, Refusal> {
         require_registrar(caller)?;
-        self.services.remove_service(RemoveService { audit: caller.mandate(self.clock.now()), service, version }).await
+        Ok(RemoveService { audit: caller.mandate(self.clock.now()), service, version })
     }
 
     pub async fn services(&self, caller: &Caller) -> Result<Arc<Registry>, Refusal> {

@@ -22,7 +22,7 @@ impl Administration {
         require_platform(caller)?;
         let audit = caller.mandate(self.clock.now());
         let (key, secret) = new_key(&self.ids, PrincipalId::administrator(), audit.time())?;
-        let tenant = Tenant { id: id.clone(), name, created_at: audit.time() };
+        let tenant = Tenant::new(id.clone(), name, audit.time());
         let administrator = Principal::new(
             id,
             PrincipalId::administrator(),

@@ -19,7 +19,7 @@ use toolgate_model::arguments::Arguments;
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::client_input::ClientInput;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
-use toolgate_model::constraint::HostSet;
+use toolgate_model::constraint::{Cost, HostSet};
 use toolgate_model::credential::{Credential, is_public_field};
 use toolgate_model::id::GrantId;
 use toolgate_model::invocation::{Invocation, InvocationStatus};
@@ -27,6 +27,7 @@ use toolgate_model::merkle::sha256;
 use toolgate_model::mirrored::Mirrored;
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
+use toolgate_model::spending::Account;
 use toolgate_model::time::Timestamp;
 
 use super::approve::Approved;
@@ -37,7 +38,7 @@ use super::progress::{Progress, UpstreamProgress};
 use super::settle::CallResult;
 use super::{Call, Pipeline, StageTimes, Wait};
 use crate::action::Action;
-use crate::ports::ledger::{Admission, Admit, Consent, CountedRun, Marks};
+use crate::ports::ledger::{Admission, Admit, Consent, CountedRun, HeldGrant, Marks, beginning_of_day};
 use crate::ports::source::{Reservation, Source};
 use crate::ports::telemetry::TracedCall;
 use crate::refusal::{Code, Refusal};
@@ -156,7 +157,7 @@ impl Pipeline {
     fn command(&self, call: &Call, eligible: &EligibleGrant, decided: &Decided, opened: &Opened) -> Admit {
         let Decided { modified, consent, covered, judged } = decided;
         let caller = &call.caller;
-        let Candidate { agent, generation, tool, registry, .. } = &eligible.candidate;
+        let Candidate { agent, limits, generation, tool, registry, work_revision, .. } = &eligible.candidate;
         let held_grant = eligible.candidate.held_grant();
         let audit = self.audit(caller);
         let nothing = Map::new();
@@ -177,7 +178,8 @@ impl Pipeline {
             arguments_hash: arguments.hash().into(),
             fingerprint: eligible.sent().map(|request| request.fingerprint(&arguments).into()),
             http_status: None,
-            cost: tool.definition.estimated_cost,
+            cost: reserved_cost(&tool.definition, held_grant),
+            cost_basis: None,
             duration_ms: None,
             idempotency_key: call.idempotency_key.clone(),
             context: call.context.clone(),
@@ -188,8 +190,11 @@ impl Pipeline {
         let inputs = logging.inputs(arguments.redacted().as_object().unwrap_or(&nothing));
         let own_limit = tool.definition.rate_limit;
         Admit {
-            usable_until: held_grant
-                .and_then(|held_grant| earlier(held_grant.effective.expires_at, held_grant.credential.expires_at)),
+            usable_until: earlier(
+                held_grant
+                    .and_then(|held_grant| earlier(held_grant.effective.expires_at, held_grant.credential.expires_at)),
+                call.task.and_then(|task| task.until),
+            ),
             key: caller.key(),
             // The caller, its grants and the policies were read one after the other: the oldest state counts.
             generation: (*generation).min(caller.generation()).min(judged.basis.generation),
@@ -204,6 +209,8 @@ impl Pipeline {
             inputs,
             policies: judged.basis.revision,
             counts: judged.basis.counts,
+            limits: limits.revision,
+            reservations: eligible.candidate.reservations(),
             run: CountedRun::of(caller.id(), &call.agent, call.run.as_ref()),
             decision: judged.decision.clone(),
             marks: call.marks(&eligible.candidate),
@@ -211,6 +218,8 @@ impl Pipeline {
             action: covered.as_ref().and_then(|(action, _)| action.clone()),
             approval_digest: covered.as_ref().map(|(_, digest)| digest.clone()),
             registry: *registry,
+            work_revision: *work_revision,
+            task: call.task.map(|task| task.id),
             request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call, eligible)),
             deadline: audit.time.plus(deadline(eligible)).plus(GRACE),
             detached: call.detached.then_some(self.process),
@@ -218,6 +227,13 @@ impl Pipeline {
             invocation,
         }
     }
+}
+
+/// The most that a call can cost: its estimate, or what its service may state at most.
+fn reserved_cost(definition: &ToolDefinition, held_grant: Option<&Arc<HeldGrant>>) -> Option<Cost> {
+    let Some(stated) = &definition.stated_cost else { return definition.estimated_cost };
+    let limit = held_grant.and_then(|held_grant| held_grant.effective.constraints.max_cost_per_invocation);
+    Some(limit.map_or(stated.at_most, |limit| limit.min(stated.at_most)))
 }
 
 fn no_source(eligible: &EligibleGrant) -> Refusal {
@@ -377,6 +393,14 @@ impl Admitted {
 
     pub(super) fn grant(&self) -> Option<GrantId> {
         self.eligible.candidate.grant()
+    }
+
+    /// The accounts of its reservations, each with the day that it was admitted in.
+    pub(super) fn accounts(&self) -> Vec<(Account, i64)> {
+        let today = beginning_of_day(self.command.audit.time).as_millis();
+        let day = |account: &Account| if account.is_daily() { today } else { 0 };
+        let reserved = self.command.reservations.iter().map(|reservation| &reservation.account);
+        reserved.map(|account| (account.clone(), day(account))).collect()
     }
 
     pub(super) fn into_invocation(self) -> Invocation {

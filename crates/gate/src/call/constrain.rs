@@ -10,6 +10,7 @@ use toolgate_model::credential::AuthType;
 use toolgate_model::fetch::{self, FetchError};
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderError, RenderedRequest};
+use toolgate_model::work::Coordinator;
 
 use super::authorize::{Authorized, first_of};
 use super::eligible::{Alternative, Candidate, CredentialUse, EligibleGrant};
@@ -62,6 +63,7 @@ pub(super) fn constrain_all(
 }
 
 pub(super) fn eligible(call: &Call, candidate: Candidate, parameters: &Value) -> Result<EligibleGrant, Refusal> {
+    check_guardrails(&candidate)?;
     candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
     // A client that executes the tool itself may do what the gate would do for the same call, and no more.
     let (request, credential) = match (candidate.tool.action, candidate.held_grant()) {
@@ -80,6 +82,18 @@ pub(super) fn eligible(call: &Call, candidate: Candidate, parameters: &Value) ->
         _ => (None, None),
     };
     Ok(EligibleGrant { candidate, request, credential })
+}
+
+/// Checks the lists of services of the coordinators that govern the call.
+fn check_guardrails(candidate: &Candidate) -> Result<(), Refusal> {
+    let service = &candidate.tool.service;
+    let denies = |one: &&Arc<Coordinator>| !one.guardrails.allows_service(service);
+    let Some(coordinator) = candidate.coordinators().iter().find(denies) else { return Ok(()) };
+    let reason = format!("coordinator {} may not use the service `{service}`, nor may agents below it", coordinator.id);
+    Err(Refusal::new(Code::GuardrailDenied, reason)
+        .with("grant_id", candidate.grant())
+        .with("coordinator_id", coordinator.id)
+        .with("guardrail", "services"))
 }
 
 /// Checks the limits of a grant, and renders the request to its service.
@@ -126,7 +140,8 @@ fn connect(
 
 fn check_cost(candidate: &Candidate, held_grant: &HeldGrant) -> Result<(), Refusal> {
     let Some(limit) = held_grant.effective.constraints.max_cost_per_invocation else { return Ok(()) };
-    let estimate = candidate.tool.definition.estimated_cost;
+    let definition = &candidate.tool.definition;
+    let estimate = definition.estimated_cost.or(definition.stated_cost.as_ref().map(|stated| stated.at_most));
     if estimate.is_some_and(|estimate| estimate <= limit) {
         return Ok(());
     }

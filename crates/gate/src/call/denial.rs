@@ -92,10 +92,15 @@ impl Pipeline {
         let held_grant = about.held_grant.as_ref().or_else(|| about.candidate.as_ref().and_then(Candidate::held_grant));
         let opened = self.open_refused(held_grant).await;
         let parameters = shown(&call.parameters, &opened);
-        let invocation = call.record(&about, &parameters, &error, self.clock.now());
+        let mut invocation = call.record(&about, &parameters, &error, self.clock.now());
+        // A call that may not claim its context does not appear among those of the task or intent.
+        invocation.context = match &run_state.bound {
+            Some(bound) => bound.context.clone(),
+            None => call.context.without_work(),
+        };
         let stage = refusal.stage().map_or("", Stage::as_str);
         let code = refusal.code();
-        let kind = code.kind();
+        let kind = refusal.kind();
         let returned = match kind {
             Kind::TooMany => ToolReturned::rate_limited(&invocation),
             Kind::Forbidden => ToolReturned::forbidden(&invocation),
@@ -189,6 +194,7 @@ impl Call {
             fingerprint: None,
             http_status: None,
             cost: None,
+            cost_basis: None,
             duration_ms: Some(self.milliseconds_until(now)),
             idempotency_key: self.idempotency_key.clone(),
             context: self.context.clone(),

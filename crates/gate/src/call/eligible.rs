@@ -6,10 +6,12 @@ use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::id::GrantId;
 use toolgate_model::principal::Principal;
 use toolgate_model::service::RenderedRequest;
+use toolgate_model::spending::Reservation;
+use toolgate_model::work::{AgentWork, Coordinator};
 
 use crate::action::Action;
 use crate::catalog::Tool;
-use crate::ports::ledger::{Generation, HeldGrant};
+use crate::ports::ledger::{CallLimits, Generation, HeldGrant};
 
 /// A tool that the call names, with what may authorize its use.
 #[derive(Debug, Clone)]
@@ -17,8 +19,14 @@ pub(crate) struct Candidate {
     pub(crate) authorized_by: AuthorizedBy,
     /// The principal that the call is for, as read; `None` if it does not exist.
     pub(crate) agent: Option<Arc<Principal>>,
+    /// What limits its calls besides its grants, as read with it.
+    pub(crate) limits: Arc<CallLimits>,
     /// The state that all of this was read from.
     pub(crate) generation: Generation,
+    /// [`HeldGrants::work_revision`](crate::ports::ledger::HeldGrants::work_revision).
+    pub(crate) work_revision: u64,
+    /// The work of the agent, if it has any.
+    pub(crate) work: Option<Arc<AgentWork>>,
     pub(crate) tool: Arc<Tool>,
     /// The revision of the registry that was searched for the tool; `None` for a built-in tool.
     pub(crate) registry: Option<u64>,
@@ -41,6 +49,22 @@ impl Candidate {
             AuthorizedBy::Grant(held_grant) => Some(held_grant),
             AuthorizedBy::Scopes => None,
         }
+    }
+
+    /// The coordinators whose guardrails apply: those of the lineage of its grant, or, for a tool that needs no grant, those
+    /// that the agent itself is.
+    pub(crate) fn coordinators(&self) -> &[Arc<Coordinator>] {
+        match (&self.authorized_by, &self.work) {
+            (AuthorizedBy::Grant(held_grant), _) => &held_grant.coordinators,
+            (AuthorizedBy::Scopes, Some(work)) => &work.coordinators,
+            (AuthorizedBy::Scopes, None) => &[],
+        }
+    }
+
+    /// What a call reserves: in the budgets of its agent and its tenant, and of the coordinators that govern it.
+    pub(crate) fn reservations(&self) -> Vec<Reservation> {
+        let of_coordinators = self.coordinators().iter().filter_map(|coordinator| coordinator.reservation());
+        self.limits.reservations.iter().cloned().chain(of_coordinators).collect()
     }
 
     pub(crate) fn grant(&self) -> Option<GrantId> {
@@ -138,6 +162,16 @@ impl EligibleGrant {
 
     pub(crate) fn action(&self) -> Action {
         self.candidate.action()
+    }
+
+    /// The first coordinator whose guardrails demand an approval of each call of the tool.
+    pub(crate) fn asking_coordinator(&self) -> Option<&Coordinator> {
+        let tool = &self.candidate.tool;
+        let asks = |one: &&Arc<Coordinator>| {
+            let scope = tool.definition.scope.as_str();
+            one.guardrails.asks_for(tool.qualified_name(), tool.service.as_str(), scope)
+        };
+        self.candidate.coordinators().iter().find(asks).map(|one| &**one)
     }
 
     /// The request that the gate sends, if any.

@@ -1,6 +1,7 @@
 //! Execution: unseals the one credential, calls the source, drops the secret.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -76,16 +77,40 @@ impl Pipeline {
         match unsealed.zip(used).filter(|_| admitted.action() != Action::ClientExecuted) {
             Some((Unsealed { material, redactor }, CallCredential { credential, .. })) => {
                 let audit = self.audit(&admitted.call().caller);
-                let renewal = CredentialRenewal { pipeline: self, audit, credential };
+                let renewal = CredentialRenewal::new(self, audit, credential);
                 let messages = self.messages_of_call(admitted);
                 let client = admitted.call().client.as_deref();
                 let client = client.map(|link| GuardedClient { pipeline: self, admitted, link });
                 let client = client.as_ref().map(|client| client as &dyn ClientLink);
                 let access = Access { material, redactor, renewal: &renewal, messages: &messages, client };
-                source.execute(admitted, Some(access)).await
+                let executing = source.execute(admitted, Some(access));
+                self.unless_stopped(admitted, executing, || renewal.renewing.load(Ordering::Acquire)).await
             }
-            None => source.execute(admitted, None).await,
+            None => self.unless_stopped(admitted, source.execute(admitted, None), || false).await,
         }
+    }
+
+    /// Cuts the execution off when the calls of the agent are stopped: dropping it closes its connection or cancels its
+    /// request. While it renews its credential it goes on, because a service that has rotated a secret tells it once.
+    async fn unless_stopped(
+        &self,
+        admitted: &Admitted,
+        executing: impl Future<Output = Execution>,
+        is_renewing: impl Fn() -> bool,
+    ) -> Execution {
+        let call = admitted.call();
+        tokio::pin!(executing);
+        let stopped = tokio::select! {
+            biased;
+            execution = &mut executing => return execution,
+            stopped = self.stops.wait(call.caller.tenant(), &call.agent) => stopped,
+        };
+        if is_renewing() {
+            return executing.await;
+        }
+        let reason =
+            format!("{}; the call was cut off, and the service may have executed it", stopped.refusal().reason());
+        Err(SourceFailure { sent: true, ..SourceFailure::not_sent(FailureKind::Stopped, reason) })
     }
 
     /// Looks at a mounted server, with its credential where it has material.
@@ -105,7 +130,7 @@ impl Pipeline {
             SourceFailure::not_sent(FailureKind::Proxy, reason)
         };
         let Unsealed { material, redactor } = self.open_credential(credential).await.map_err(unusable)?;
-        let renewal = CredentialRenewal { pipeline: self, audit: audit.clone(), credential };
+        let renewal = CredentialRenewal::new(self, audit.clone(), credential);
         let access = Access { material, redactor, renewal: &renewal, messages: &messages, client: None };
         link.inspect(target, Some(access), &messages).await
     }
@@ -154,6 +179,8 @@ struct CredentialRenewal<'a> {
     pipeline: &'a Pipeline,
     audit: AuditContext,
     credential: &'a Credential,
+    /// Whether the service may have rotated material that is not stored yet.
+    renewing: AtomicBool,
 }
 
 #[async_trait]
@@ -166,6 +193,7 @@ impl Renewal for CredentialRenewal<'_> {
         if !same(&current, stale) {
             return Ok(current);
         }
+        self.renewing.store(true, Ordering::Release);
         let renewed = match exchange.exchange(&current).await {
             Ok(renewed) => renewed,
             Err(failure) => return self.renewed_elsewhere(stale).await.ok_or(failure),
@@ -179,7 +207,11 @@ impl Renewal for CredentialRenewal<'_> {
     }
 }
 
-impl CredentialRenewal<'_> {
+impl<'a> CredentialRenewal<'a> {
+    fn new(pipeline: &'a Pipeline, audit: AuditContext, credential: &'a Credential) -> Self {
+        Self { pipeline, audit, credential, renewing: AtomicBool::new(false) }
+    }
+
     async fn current(&self) -> Result<(u32, Material), SourceFailure> {
         let newest = self.pipeline.unseal_current(self.credential, Freshness::Newest).await;
         newest.map_err(|refusal| failed(&refusal))

@@ -71,6 +71,17 @@ impl Pipeline {
         if !explanation.says(Stage::Identify, format!("`{}` may call tools", call.agent), self.may_call(&call).await?) {
             return Ok(false);
         }
+        let call = match self.in_context(&call, Freshness::Newest).await {
+            Ok(None) => call,
+            Ok(Some(bound)) => {
+                explanation.says(Stage::Authorize, "the agent may act in this context".to_owned(), Ok(()));
+                bound
+            }
+            Err(refusal) => {
+                explanation.says(Stage::Authorize, "the agent may act in this context".to_owned(), Err(refusal));
+                return Ok(false);
+            }
+        };
         let resolved = match self.resolve(&call, Freshness::Newest).await {
             Ok(resolved) => resolved.into_candidates(),
             Err(refusal) => {
@@ -218,6 +229,20 @@ impl Pipeline {
 
     /// Limits that only the admission checks.
     fn explain_limits(&self, call: &Call, candidate: &Candidate, explanation: &mut ExplanationBuilder) {
+        let tool = &candidate.tool;
+        for coordinator in candidate.coordinators() {
+            let (guardrails, id) = (&coordinator.guardrails, coordinator.id);
+            if guardrails.asks_for(tool.qualified_name(), tool.service.as_str(), tool.definition.scope.as_str()) {
+                let note = format!("a guardrail of coordinator {id} requires approval of each call");
+                explanation.notes(Stage::Approve, &note);
+            }
+            if let Some(most) = guardrails.max_tool_invocations {
+                explanation.notes(Stage::Admit, &format!("coordinator {id} and agents below it may make {most} calls"));
+            }
+            if let Some(most) = guardrails.cost_limit() {
+                explanation.notes(Stage::Admit, &format!("coordinator {id} and agents below it may spend {most}"));
+            }
+        }
         for grant in candidate
             .held_grant()
             .into_iter()

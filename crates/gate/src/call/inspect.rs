@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use toolgate_model::client_input::{self, INPUT_REQUESTS, InputOrigin, InputRequired};
+use toolgate_model::constraint::Cost;
 use toolgate_model::guard::{Content, Hook, HookDecision, Verdict};
 use toolgate_model::invocation::InvocationStatus;
+use toolgate_model::spending::{CostBasis, charge};
 
 use super::Pipeline;
 use super::eligible::Candidate;
@@ -36,6 +38,8 @@ pub(super) struct Inspected {
     pub(super) never_sent: bool,
     /// The guardians' decision about the result.
     pub(super) decision: Option<Box<HookDecision>>,
+    /// What the call costs, if its service states it.
+    pub(super) charged: Option<(Cost, CostBasis)>,
 }
 
 impl Pipeline {
@@ -51,6 +55,7 @@ impl Pipeline {
                     input: None,
                     never_sent: false,
                     decision: None,
+                    charged: charged(admitted, Some(&answer.result)),
                 };
                 (inspected, Some(answer.result), None)
             }
@@ -63,6 +68,7 @@ impl Pipeline {
                     error: Some(CallError::from(refusal_of(&failure))),
                     input: None,
                     decision: None,
+                    charged: charged(admitted, failure.result.as_ref()),
                 };
                 (inspected, failure.result, failure.input)
             }
@@ -167,6 +173,13 @@ impl Pipeline {
     }
 }
 
+/// What the call costs according to its service, which guardians cannot change.
+fn charged(admitted: &Admitted, result: Option<&Value>) -> Option<(Cost, CostBasis)> {
+    let definition = admitted.definition();
+    let (stated, reserved) = (definition.stated_cost.as_ref()?, admitted.invocation().cost?);
+    Some(charge(stated, definition.estimated_cost, reserved, result))
+}
+
 /// What the client is asked for, as guardians have left it.
 fn input_required(admitted: &Admitted, asked: InputAsked, result: &Value) -> Result<InputRequired, Refusal> {
     let unfit =
@@ -197,6 +210,7 @@ fn refusal_of(failure: &SourceFailure) -> Refusal {
         FailureKind::Quarantined => Code::ToolQuarantined,
         FailureKind::InputRequired => Code::InputRequired,
         FailureKind::Service => Code::ServiceError,
+        FailureKind::Stopped => Code::Stopped,
     };
     let refusal = Refusal::new(code, failure.reason.clone());
     let refusal = if failure.kind == FailureKind::Blocked { refusal.with("blocked", "ssrf") } else { refusal };

@@ -9,6 +9,7 @@ use super::detached::Runs;
 use super::detached::pickup::Pickups;
 use super::refused::RefusedCalls;
 use super::renewals::Renewals;
+use super::stops::Stops;
 use super::stored::StoredResults;
 use super::tally::Tally;
 use super::turns::Turns;
@@ -56,6 +57,7 @@ pub struct Pipeline {
     pub(super) pickups: Pickups,
     pub(super) renewals: Renewals,
     pub(super) turns: Turns,
+    pub(super) stops: Stops,
     /// Calls that have started and not ended: shutdown waits for them.
     pub(super) in_flight: TaskTracker,
     /// Those of them that are admitted and not settled, for metrics.
@@ -92,6 +94,7 @@ impl Pipeline {
             pickups: Pickups::default(),
             renewals: Renewals::default(),
             turns: Turns::default(),
+            stops: shared.stops.clone(),
             in_flight: TaskTracker::new(),
             admitted: TaskTracker::new(),
             refused_calls: RefusedCalls::new(shared.settings.refusals_per_second),

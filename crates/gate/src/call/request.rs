@@ -19,6 +19,7 @@ use toolgate_model::service::ServiceVersion;
 use toolgate_model::time::Timestamp;
 
 use super::Pipeline;
+use super::context::CallTask;
 use super::eligible::Candidate;
 use super::presence::Presence;
 use super::progress::{Observer, Progress};
@@ -151,6 +152,8 @@ pub(crate) struct Call {
     pub(crate) parameters: Value,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) context: GrantContext,
+    /// The task of this gate in its context, once that is checked.
+    pub(crate) task: Option<CallTask>,
     pub(crate) run: Option<RunId>,
     pub(crate) session: Option<SessionId>,
     pub(crate) approval_session: Option<ApprovalSession>,
@@ -242,6 +245,7 @@ impl Pipeline {
             parameters,
             idempotency_key: request.idempotency_key,
             context: request.context,
+            task: None,
             run: request.run,
             session: request.session,
             approval_session: request.approval_session.map(|(name, workspace)| ApprovalSession {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::id::GrantId;
-use toolgate_model::principal::Principal;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ServiceVersion, ToolName};
 use toolgate_model::tool_alias::{self, Meaning, ToolAlias};
@@ -16,8 +15,8 @@ use super::authorize::require_standing;
 use super::eligible::{AuthorizedBy, Candidate};
 use super::{Call, Pipeline};
 use crate::catalog::{Catalog, Service, Tool};
-use crate::ports::ledger::{Freshness, HeldGrant, HeldGrants};
-use crate::refusal::{Code, Refusal};
+use crate::ports::ledger::{Freshness, HeldGrant, HeldGrants, StoppedBy};
+use crate::refusal::{Code, Refusal, Stage};
 
 #[cfg(test)]
 mod tests;
@@ -46,13 +45,18 @@ impl Pipeline {
     pub(super) async fn resolve(&self, call: &Call, freshness: Freshness) -> Result<Resolved, Refusal> {
         let tenant = call.caller.tenant();
         let held_grants = self.held_grants.held_grants(tenant, &call.agent, self.clock.now(), freshness).await?;
+        // Before anything is said about tools: whatever the call is for, it is not made.
+        require_not_stopped(call, &held_grants)?;
         if let Some(tool) = self.built_in(call) {
             let agent = held_grants.agent.clone();
             let generation = held_grants.generation;
             let candidate = Candidate {
                 authorized_by: AuthorizedBy::Scopes,
                 agent,
+                limits: Arc::clone(&held_grants.limits),
                 generation,
+                work_revision: held_grants.work_revision,
+                work: held_grants.work.clone(),
                 tool,
                 registry: None,
                 client_executed: call.asked.is_some(),
@@ -61,7 +65,7 @@ impl Pipeline {
         }
         let held = self.held(call, &held_grants).await?;
         let catalog = self.catalogs.of(tenant, freshness).await?;
-        let looking = ToolLookup { call, agent: held_grants.agent.as_ref(), catalog: &catalog };
+        let looking = ToolLookup { call, held_grants: &held_grants, catalog: &catalog };
         let named: Vec<Candidate> = held.iter().filter_map(|held_grant| looking.qualified(held_grant)).collect();
         let candidates = match named.is_empty() {
             false => named,
@@ -174,10 +178,20 @@ impl Pipeline {
     }
 }
 
+/// Refuses a call whose agent, caller, tenant or gate is stopped.
+fn require_not_stopped(call: &Call, held_grants: &HeldGrants) -> Result<(), Refusal> {
+    let own = || StoppedBy::of_principal(call.caller.principal());
+    match held_grants.limits.stopped.clone().or_else(own) {
+        // About whoever calls, not about the tool.
+        Some(stopped) => Err(stopped.refusal().at(Stage::Identify)),
+        None => Ok(()),
+    }
+}
+
 /// The lookup of a tool for one call.
 struct ToolLookup<'a> {
     call: &'a Call,
-    agent: Option<&'a Arc<Principal>>,
+    held_grants: &'a HeldGrants,
     catalog: &'a Catalog,
 }
 
@@ -245,8 +259,13 @@ impl<'a> ToolLookup<'a> {
     fn candidate(&self, held_grant: &Arc<HeldGrant>, tool: Arc<Tool>) -> Candidate {
         Candidate {
             authorized_by: AuthorizedBy::Grant(Arc::clone(held_grant)),
-            agent: self.agent.map(Arc::clone),
-            generation: held_grant.generation,
+            agent: self.held_grants.agent.clone(),
+            limits: Arc::clone(&self.held_grants.limits),
+            // A grant that the call names may have been read later than the agent and its limits.
+            generation: held_grant.generation.min(self.held_grants.generation),
+            work_revision: self.held_grants.work_revision,
+            // The coordinators of a grant come with it.
+            work: None,
             tool,
             registry: Some(self.catalog.revision),
             // A hook request is executed by the other runtime, never here.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_model::client_input::InputRequired;
+use toolgate_model::constraint::Cost;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::SourceKind;
 use toolgate_model::hook::ToolReturned;
@@ -112,7 +113,16 @@ impl Pipeline {
         let detached = admitted.call().detached;
         // Input is used once: the key of such a call says that it was, and its result is returned to nobody else.
         let is_continuation = admitted.call().input.as_ref().is_some_and(|input| input.origin.is_some());
+        let accounts = admitted.accounts();
         let mut invocation = admitted.into_invocation();
+        let reserved = invocation.cost;
+        if let Some((cost, basis)) = inspected.charged {
+            (invocation.cost, invocation.cost_basis) = (Some(cost), Some(basis));
+        }
+        if inspected.never_sent {
+            // Nothing was made, so nothing was spent.
+            (invocation.cost, invocation.cost_basis) = (reserved.and(Cost::from_micros(0)), None);
+        }
         let status = if inspected.error.is_some() { InvocationStatus::Error } else { InvocationStatus::Success };
         let outcome = CallOutcome {
             status,
@@ -158,6 +168,8 @@ impl Pipeline {
         let settle = Settle {
             audit,
             invocation,
+            reserved,
+            accounts,
             answer,
             never_sent: inspected.never_sent,
             returned,

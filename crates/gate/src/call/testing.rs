@@ -9,13 +9,14 @@ use toolgate_model::constraint::Constraints;
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::{AuthType, Credential, ServiceName};
 use toolgate_model::grant::{Authority, DelegationDepth, Grant, Lineage};
-use toolgate_model::id::{CredentialId, GrantId, KeyId, ProcessId, VaultId};
+use toolgate_model::id::{CoordinatorId, CredentialId, GrantId, IntentId, KeyId, ProcessId, VaultId};
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, TenantId};
 use toolgate_model::scope::{Scope, ScopeSet};
 use toolgate_model::service::ServiceDefinition;
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
+use toolgate_model::work::{Coordinator, CoordinatorKind, CoordinatorStatus, Guardrails};
 
 use super::constrain::Constrained;
 use super::detached::Runs;
@@ -24,6 +25,7 @@ use super::eligible::Alternative;
 use super::guard::Guarded;
 use super::refused::RefusedCalls;
 use super::renewals::Renewals;
+use super::stops::Stops;
 use super::stored::StoredResults;
 use super::tally::Tally;
 use super::turns::Turns;
@@ -98,6 +100,7 @@ impl Bench {
             approval_sessions: memory.clone(),
             principals: unused.clone(),
             sealer: Arc::new(FixedSealer),
+            stops: Stops::new(unused.clone()),
             sources: Sources::default().with(FixedSource),
             guardian: guardian.clone(),
             approver: approver.clone(),
@@ -159,6 +162,33 @@ impl Bench {
         let lineage = Lineage::new(Vec::new(), grant).unwrap();
         held_grants.push(Arc::new(HeldGrant::new(lineage, credential.clone(), 0)));
         id
+    }
+
+    /// Makes a coordinator with these guardrails govern all grants.
+    pub(super) fn govern(&self, guardrails: &Value) -> CoordinatorId {
+        let coordinator = Arc::new(Coordinator {
+            id: CoordinatorId::new(now(), [5; 10]),
+            tenant: TenantId::default_tenant(),
+            intent: IntentId::new(now(), [6; 10]),
+            agent: agent(),
+            supervisor: PrincipalId::administrator(),
+            version: 1,
+            status: CoordinatorStatus::Active,
+            role: "coordinator".to_owned(),
+            kind: CoordinatorKind::Llm,
+            guardrails: Guardrails::from_json(guardrails.as_object().unwrap()).unwrap(),
+            heartbeat_seconds: 60,
+            last_heartbeat: None,
+            granted_at: now(),
+            expires_at: None,
+            metadata: Map::new(),
+        });
+        for held_grant in self.memory.held_grants.lock().unwrap().iter_mut() {
+            let HeldGrant { lineage, credential, generation, .. } = &**held_grant;
+            let governed = HeldGrant::new(lineage.clone(), credential.clone(), *generation);
+            *held_grant = Arc::new(HeldGrant { coordinators: vec![Arc::clone(&coordinator)], ..governed });
+        }
+        coordinator.id
     }
 
     pub(super) fn call(&self, tool: &str, parameters: Value) -> Call {

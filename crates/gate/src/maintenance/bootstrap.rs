@@ -46,7 +46,7 @@ impl Maintenance {
         );
         let command = CreateTenant {
             audit: Mandate::own(AuditContext { tenant: id.clone(), actor: PrincipalId::system(), time: now }),
-            tenant: Tenant { id, name: None, created_at: now },
+            tenant: Tenant::new(id, None, now),
             administrator,
             key,
         };

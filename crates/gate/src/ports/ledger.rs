@@ -42,10 +42,22 @@ pub use self::policies::{
 pub use self::principals::{CreatePrincipal, Principals, RemovePrincipal, Removed, UpdatePrincipal};
 pub use self::services::{ApplyService, RegisteredService, Registry, RemoveService, Services};
 pub use self::sessions::{CloseSession, OpenSession, ToolSession, ToolSessions};
+pub use self::spending::{BudgetUse, CallLimits, SetTenantBudget, Spending, StopCalls, StopOutcome, StoppedBy};
 pub use self::standing_approvals::{RevokeStanding, StandingApprovals, StandingFilter};
 pub use self::state::{EngineStatistics, LedgerState, LedgerStatistics};
 pub use self::tenants::{CreateTenant, Tenants};
 pub use self::vaults::{CreateVault, DeleteVault, Deleted, Vaults};
+pub use self::work::{
+    AcquireLease, AssignParticipant, CallCost, ChangeCoordinator, ChangeIntent, ChangePlan, ChangeTask, CheckTask,
+    ClaimTask, CoordinatorChanges, Coordinators, Costs, CreateCoordinator, CreateIntent, CreatePlan, CreateTask,
+    EndLease, IntentCosts, IntentEventFilter, IntentFilter, Intents, Leases, LogIntentEvent, PlanChanges, Plans,
+    RecordCost, RemoveParticipant, RenewLease, SendHeartbeat, TaskChanged, TaskChanges, TaskFilter, Tasks, Undelegated,
+    Viewer,
+};
+pub use self::workflows::{
+    ApplyWorkflow, OwnedKind, OwnedObject, Ownership, WorkflowDetails, WorkflowQuery, WorkflowRecord, WorkflowState,
+    WorkflowStep, WorkflowWork, Workflows,
+};
 
 mod approval_links;
 mod approval_sessions;
@@ -66,10 +78,13 @@ mod policies;
 mod principals;
 mod services;
 mod sessions;
+mod spending;
 mod standing_approvals;
 mod state;
 mod tenants;
 mod vaults;
+mod work;
+mod workflows;
 
 /// Tenant, actor and time of a change, as its event shows them. An administrative change has a [`Mandate`] instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,5 +122,13 @@ pub trait Ledger:
     + AuditLog
     + LedgerState
     + DetachedCalls
+    + Spending
+    + Workflows
+    + Intents
+    + Plans
+    + Tasks
+    + Leases
+    + Coordinators
+    + Costs
 {
 }

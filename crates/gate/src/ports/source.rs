@@ -164,6 +164,8 @@ pub enum FailureKind {
     Proxy,
     /// The service returned an error.
     Service,
+    /// The calls of the agent were stopped while it was executed.
+    Stopped,
 }
 
 /// Stores renewed material: what a token endpoint returns is sealed before it is used.

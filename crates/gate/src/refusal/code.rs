@@ -66,8 +66,13 @@ codes! {
     /// An approval is required, and nobody can be asked.
     ApprovalRequired, Forbidden => "APPROVAL_REQUIRED",
     BodyTooLarge, Invalid => "BODY_TOO_LARGE",
+    /// A budget has no room for the call.
+    BudgetExceeded, TooMany => "BUDGET_EXCEEDED",
     /// The caller disconnected before its call was admitted.
     CallCancelled, Conflict => "CALL_CANCELLED",
+    CoordinatorNotFound, NotFound => "COORDINATOR_NOT_FOUND",
+    /// A coordinator that has ended.
+    CoordinatorStateInvalid, Conflict => "COORDINATOR_STATE_INVALID",
     /// Sealed material that cannot be unsealed.
     CredentialDamaged, Conflict => "CREDENTIAL_DAMAGED",
     CredentialExpired, Forbidden => "CREDENTIAL_EXPIRED",
@@ -103,6 +108,8 @@ codes! {
     GrantScopeInsufficient, Forbidden => "GRANT_SCOPE_INSUFFICIENT",
     /// The grant, or one that it was delegated from, is suspended.
     GrantSuspended, Forbidden => "GRANT_SUSPENDED",
+    /// A guardrail of a coordinator does not allow it.
+    GuardrailDenied, Forbidden => "GUARDRAIL_DENIED",
     GuardianDenied, Forbidden => "GUARDIAN_DENIED",
     /// A guardian returned no usable verdict.
     GuardianFailed, Unavailable => "GUARDIAN_FAILED",
@@ -116,7 +123,12 @@ codes! {
     InputRequired, BadGateway => "INPUT_REQUIRED",
     /// Input for a server that would not get it: another one, or through another credential.
     InputStateInvalid, Invalid => "INPUT_STATE_INVALID",
+    /// The agent does not hold the access that the task requires.
+    InsufficientToolAccess, Forbidden => "INSUFFICIENT_TOOL_ACCESS",
     Internal, Internal => "INTERNAL_ERROR",
+    IntentNotFound, NotFound => "INTENT_NOT_FOUND",
+    /// An intent that has ended.
+    IntentStateInvalid, Conflict => "INTENT_STATE_INVALID",
     /// A cursor that does not come from an earlier response.
     InvalidCursor, Invalid => "INVALID_CURSOR",
     /// A field that is missing, of the wrong type or out of range.
@@ -131,6 +143,10 @@ codes! {
     /// The key provider does not respond, or does not have the key.
     KeyProviderUnavailable, Unavailable => "KEY_PROVIDER_UNAVAILABLE",
     KeyRevoked, Unauthenticated => "KEY_REVOKED",
+    /// Somebody else has a lease on the scope.
+    LeaseHeld, Conflict => "LEASE_HELD",
+    /// No such lease, or it has ended.
+    LeaseNotFound, NotFound => "LEASE_NOT_FOUND",
     /// The ledger is older than the heads that this gate knows.
     LedgerRolledBack, Unavailable => "LEDGER_ROLLED_BACK",
     /// The ledger does not respond, or accepts no writes.
@@ -155,6 +171,9 @@ codes! {
     ParametersInvalid, Invalid => "PARAMETERS_INVALID",
     /// The caller lacks a permission.
     PermissionDenied, Forbidden => "PERMISSION_DENIED",
+    PlanNotFound, NotFound => "PLAN_NOT_FOUND",
+    /// A plan that cannot become what was asked for, or that has ended.
+    PlanStateInvalid, Conflict => "PLAN_STATE_INVALID",
     /// A policy rule denies it.
     PolicyDenied, Forbidden => "POLICY_DENIED",
     /// The files are not valid policies.
@@ -184,6 +203,11 @@ codes! {
     /// No such tool session, or it has ended.
     SessionNotFound, NotFound => "SESSION_NOT_FOUND",
     StandingApprovalNotFound, NotFound => "STANDING_APPROVAL_NOT_FOUND",
+    /// The calls of the agent, of its tenant or of the gate are stopped.
+    Stopped, Forbidden => "STOPPED",
+    TaskNotFound, NotFound => "TASK_NOT_FOUND",
+    /// A task that cannot become what was asked for.
+    TaskStateInvalid, Conflict => "TASK_STATE_INVALID",
     TenantNotFound, NotFound => "TENANT_NOT_FOUND",
     TokenExpired, Unauthenticated => "TOKEN_EXPIRED",
     /// An access token that is not valid here.
@@ -224,4 +248,14 @@ codes! {
     VaultNotFound, NotFound => "VAULT_NOT_FOUND",
     /// The state changed concurrently; try again.
     VersionConflict, Conflict => "VERSION_CONFLICT",
+    /// A change that does not name the version that it was decided on.
+    VersionRequired, Invalid => "VERSION_REQUIRED",
+    /// A file that would give somebody more than before, without the confirmation that it may.
+    WideningNotAllowed, Conflict => "WIDENING_NOT_ALLOWED",
+    /// A file with problems.
+    WorkflowInvalid, Invalid => "WORKFLOW_INVALID",
+    /// No such workflow, or the caller may not see it.
+    WorkflowNotFound, NotFound => "WORKFLOW_NOT_FOUND",
+    /// As many intents, tasks, leases or other objects of coordinated work as may be kept.
+    WorkLimitReached, TooMany => "WORK_LIMIT_REACHED",
 }

@@ -10,6 +10,7 @@ use toolgate_model::descriptor::ApprovalNeed;
 use toolgate_model::guard::Ask;
 use toolgate_model::id::ApprovalId;
 use toolgate_model::principal::PrincipalKind;
+use toolgate_model::work::Coordinator;
 
 use crate::action::Action;
 use crate::call::Pipeline;
@@ -34,6 +35,8 @@ pub(super) struct Need<'a> {
     terms: SessionTerms,
     /// Whether an approval mode applies to it.
     moded: bool,
+    /// The coordinator whose guardrails require an approval.
+    guardrail: Option<&'a Coordinator>,
 }
 
 impl<'a> Need<'a> {
@@ -53,7 +56,8 @@ impl<'a> Need<'a> {
             Some(_) => tool.action == Action::Workspace,
             None => call.approval_session.is_some() || eligible.action().is_moded(),
         };
-        if !always && !moded && !asks_as_foreign(call) && guarded.asks().is_empty() {
+        let guardrail = guarded.eligible_grants().find_map(EligibleGrant::asking_coordinator);
+        if !always && !moded && guardrail.is_none() && !asks_as_foreign(call) && guarded.asks().is_empty() {
             return Ok(None);
         }
         let terms = match &call.approval_session {
@@ -62,7 +66,7 @@ impl<'a> Need<'a> {
             }
             None => SessionTerms::default(),
         };
-        let need = Self { pipeline, call, guarded, eligible, terms, moded };
+        let need = Self { pipeline, call, guarded, eligible, terms, moded, guardrail };
         let reasons = need.reasons();
         if reasons.is_empty() {
             return Ok(None);
@@ -94,6 +98,10 @@ impl<'a> Need<'a> {
         let says = |source, text: String| AskReason { source, text };
         let mut reasons: Vec<_> =
             self.guarded.asks().iter().map(|ask| says(AskSource::Guardian, reason_text(ask))).collect();
+        if let Some(coordinator) = self.guardrail {
+            let text = format!("a guardrail of coordinator {} requires approval of each call", coordinator.id);
+            reasons.push(says(AskSource::Guardrail, text));
+        }
         if tool.action == Action::Question {
             reasons.push(says(AskSource::Question, "the tool asks a person".to_owned()));
             return reasons;

@@ -78,3 +78,15 @@ async fn after_a_decision_everything_is_decided_again_and_the_decision_is_used_f
         .await;
     assert_eq!(changed.err().unwrap().code(), Code::ApprovalRequired);
 }
+
+#[tokio::test]
+async fn a_guardrail_asks_before_each_call_and_nothing_covers_it() {
+    let bench = Bench::with_grant();
+    bench.govern(&json!({"require_approval_for": ["crm.read"]}));
+    let refused = approve(&bench, "crm.read", json!({"id": "7"}), &mut RetryState::default()).await;
+    assert_eq!(refused.err().unwrap().code(), Code::ApprovalDenied);
+    let asked = bench.approver.asked.lock().unwrap();
+    let approval = &asked[0].approval;
+    assert_eq!(approval.reasons.iter().map(|reason| reason.source).collect::<Vec<_>>(), [AskSource::Guardrail]);
+    assert!(!approval.coverable);
+}

@@ -81,7 +81,35 @@ impl DetachedReader {
         Ok(DetachedView::Ended(Box::new(StoredOutcome::read(&material)?.into_result())))
     }
 
-    /// The same, once the call has ended or this much time has passed.
+    /// Notes that the caller has the outcome of an ended call: from then on it gives way to further calls.
+    pub async fn fetched(&self, caller: &Caller, id: InvocationId) -> Result<(), Refusal> {
+        self.detached_calls.note_fetched(caller.tenant(), id).await
+    }
+
+    /// The progress or the outcome of a call that was just detached, once it waits, runs or has ended; not for longer than
+    /// this.
+    pub async fn detached_call_begun(
+        &self,
+        caller: &Caller,
+        id: InvocationId,
+        wait: Duration,
+    ) -> Result<DetachedView, Refusal> {
+        let mut follower = self.follow_detached(id);
+        let timeout = pause(wait);
+        tokio::pin!(timeout);
+        loop {
+            match self.detached_call(caller, id).await? {
+                DetachedView::Open(call) if call.state == DetachedState::Ready => {}
+                view => return Ok(view),
+            }
+            tokio::select! {
+                () = follower.changed() => {}
+                () = &mut timeout => return self.detached_call(caller, id).await,
+            }
+        }
+    }
+
+    /// The progress or the outcome, once the call has ended or this much time has passed.
     pub async fn detached_call_within(
         &self,
         caller: &Caller,

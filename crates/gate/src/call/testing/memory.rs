@@ -11,8 +11,9 @@ use toolgate_model::credential::Credential;
 use toolgate_model::id::{ApprovalId, CredentialId, GrantId, InvocationId, KeyId, ProcessId, SessionId, VaultId};
 use toolgate_model::invocation::Invocation;
 use toolgate_model::key::KeyDigest;
-use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
+use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, Tenant, TenantId};
 use toolgate_model::time::Timestamp;
+use toolgate_model::work::AgentWork;
 
 use super::{principal, registered};
 use crate::ports::ledger::*;
@@ -39,6 +40,8 @@ macro_rules! port {
 #[derive(Default)]
 pub(in crate::call) struct Memory {
     pub(in crate::call) held_grants: Mutex<Vec<Arc<HeldGrant>>>,
+    /// The work of the agent.
+    pub(in crate::call) work: Mutex<Option<Arc<AgentWork>>>,
     services: Mutex<Vec<RegisteredService>>,
     /// The outcomes of the next admissions; without any, a call is admitted.
     pub(in crate::call) admissions: Mutex<VecDeque<Admission>>,
@@ -80,7 +83,15 @@ port! {
             _: Freshness,
         ) -> Result<Arc<HeldGrants>, Refusal> {
             let held = self.held_grants.lock().unwrap().clone();
-            Ok(Arc::new(HeldGrants { agent: Some(self.agent()), generation: 0, held, truncated: false }))
+            Ok(Arc::new(HeldGrants {
+                agent: Some(self.agent()),
+                limits: Arc::default(),
+                generation: 0,
+                held,
+                truncated: false,
+                work: self.work.lock().unwrap().clone(),
+                work_revision: 0,
+            }))
         }
 
         async fn held_grant(&self, _: &TenantId, grant: GrantId) -> Result<Option<Arc<HeldGrant>>, Refusal> {
@@ -211,6 +222,7 @@ port! {
         fn cancel_detached(tenant: &TenantId, id: InvocationId) -> Option<DetachedCall>;
         fn finish_detached(tenant: &TenantId, id: InvocationId, command: FinishDetached) -> ();
         fn forget_outcome(tenant: &TenantId, id: InvocationId) -> bool;
+        fn note_fetched(tenant: &TenantId, id: InvocationId) -> ();
         fn sweep_detached(now: Timestamp, kept_until: Timestamp) -> u64;
     }
 }
@@ -270,5 +282,17 @@ port! {
         fn revoke_key(command: RevokeKey) -> KeyRecord;
         fn identify(digest: &KeyDigest, now: Timestamp, freshness: Freshness) -> Option<Arc<(Arc<Principal>, KeyRecord)>>;
         fn note_key_use(uses: BTreeMap<KeyId, Timestamp>) -> ();
+    }
+}
+
+port! {
+    impl Spending for Unused {
+    }
+    unused {
+        fn set_tenant_budget(command: SetTenantBudget) -> Tenant;
+        fn stop_calls(command: StopCalls) -> StopOutcome;
+        fn stopped(tenant: &TenantId, agent: &PrincipalId) -> Option<StoppedBy>;
+        fn limits_state() -> u64;
+        fn budgets(tenant: &TenantId, agent: Option<&PrincipalId>, now: Timestamp, page: PageRequest) -> Page<BudgetUse>;
     }
 }

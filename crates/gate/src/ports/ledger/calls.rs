@@ -7,18 +7,21 @@ use async_trait::async_trait;
 use serde_json::Value;
 use toolgate_model::approval::BoundAction;
 use toolgate_model::connection::Connection;
+use toolgate_model::constraint::Cost;
 use toolgate_model::credential::Credential;
 use toolgate_model::grant::{Authority, Grant, Lineage};
 use toolgate_model::guard::HookDecision;
 use toolgate_model::hook::ToolReturned;
-use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, ProcessId};
+use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, ProcessId, TaskId};
 use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::{Principal, PrincipalId, TenantId};
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
+use toolgate_model::spending::{Account, Reservation};
 use toolgate_model::time::Timestamp;
+use toolgate_model::work::{AgentWork, Coordinator};
 
-use super::{AuditContext, Consent, CountedRun, Counts, FinishDetached, GrantRates, Marks, RecordDecision};
+use super::{AuditContext, CallLimits, Consent, CountedRun, Counts, FinishDetached, GrantRates, Marks, RecordDecision};
 use crate::refusal::Refusal;
 
 /// Grants with everything that a call through them needs.
@@ -85,6 +88,8 @@ pub struct HeldGrant {
     pub connection: Result<Connection, DefinitionError>,
     /// The tools that the credential itself defines.
     pub implicit: BTreeMap<ToolName, Arc<ToolDefinition>>,
+    /// The coordinators whose guardrails apply to its use: those of its agent and of the agents above it in its lineage.
+    pub coordinators: Vec<Arc<Coordinator>>,
     /// The state that all of this was read from.
     pub generation: Generation,
 }
@@ -98,7 +103,7 @@ impl HeldGrant {
             Err(_) => BTreeMap::new(),
         };
         let implicit = implicit.into_iter().map(|(name, tool)| (name, Arc::new(tool))).collect();
-        Self { lineage, effective, credential, connection, implicit, generation }
+        Self { lineage, effective, credential, connection, implicit, coordinators: Vec::new(), generation }
     }
 
     pub fn grant(&self) -> GrantId {
@@ -117,12 +122,25 @@ impl HeldGrant {
 pub struct HeldGrants {
     /// Read together with its grants; `None` if there is no such principal.
     pub agent: Option<Arc<Principal>>,
+    /// What limits its calls besides its grants.
+    pub limits: Arc<CallLimits>,
     /// The state that all of this was read from.
     pub generation: Generation,
     /// Oldest first.
     pub held: Vec<Arc<HeldGrant>>,
     /// Whether the agent has more grants than were read.
     pub truncated: bool,
+    /// Its work, if it has any.
+    pub work: Option<Arc<AgentWork>>,
+    /// Counts the changes of coordinated work in the tenant that are not changes of tasks.
+    pub work_revision: u64,
+}
+
+impl Settle {
+    /// Whether the call takes other amounts than were reserved.
+    pub fn differs(&self) -> bool {
+        self.never_sent || self.invocation.cost != self.reserved
+    }
 }
 
 impl HeldGrants {
@@ -152,10 +170,18 @@ pub struct Admit {
     pub agent: Option<Arc<Principal>>,
     /// The registry revision that was searched for the tool; `None` for a built-in tool.
     pub registry: Option<u64>,
+    /// [`HeldGrants::work_revision`] that the decision is based on.
+    pub work_revision: u64,
+    /// The task of this gate that the call belongs to: it must be running and assigned to the agent.
+    pub task: Option<TaskId>,
     /// The revision of the policies that decided about the call.
     pub policies: u64,
     /// What the agent had called and spent then, if rules read it: it must still be the same.
     pub counts: Option<Counts>,
+    /// The revision of the tenant's budget and stops that the decision is based on.
+    pub limits: u64,
+    /// What the call reserves in budgets: one call, and the cost of its invocation.
+    pub reservations: Vec<Reservation>,
     /// The run that the call is counted in.
     pub run: Option<CountedRun>,
     /// The guardians' decision about the call; recorded with it.
@@ -208,6 +234,11 @@ pub struct Settle {
     pub audit: AuditContext,
     /// The call with its outcome.
     pub invocation: Invocation,
+    /// What the admission reserved.
+    pub reserved: Option<Cost>,
+    /// The accounts of its reservations, each with the day that it was admitted in: charged again if the call was closed as
+    /// cut off in the meantime.
+    pub accounts: Vec<(Account, i64)>,
     /// The result for repetitions with the same idempotency key.
     pub answer: Option<String>,
     /// Whether the service certainly received nothing, so that the idempotency key is free again.

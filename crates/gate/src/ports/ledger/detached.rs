@@ -43,6 +43,8 @@ pub trait DetachedCalls: Send + Sync {
     ) -> Result<(), Refusal>;
     /// Deletes the outcome of an ended call; false if there is none.
     async fn forget_outcome(&self, tenant: &TenantId, id: InvocationId) -> Result<bool, Refusal>;
+    /// Notes that the caller has the outcome of an ended call: it is kept until another call needs its place.
+    async fn note_fetched(&self, tenant: &TenantId, id: InvocationId) -> Result<(), Refusal>;
     /// Ends calls whose process stopped after their admission, and deletes expired ones.
     async fn sweep_detached(&self, now: Timestamp, kept_until: Timestamp) -> Result<u64, Refusal>;
 }

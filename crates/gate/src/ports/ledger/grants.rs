@@ -12,7 +12,8 @@ use crate::refusal::Refusal;
 
 #[async_trait]
 pub trait Grants: Send + Sync {
-    async fn create_grant(&self, command: CreateGrant) -> Result<(), Refusal>;
+    /// Returns the grant with its whole context: a task of this ledger implies its plan and its intent.
+    async fn create_grant(&self, command: CreateGrant) -> Result<Grant, Refusal>;
     async fn delegate_grant(&self, command: DelegateGrant) -> Result<Grant, Refusal>;
     /// Returns a grant with every grant that it was delegated from.
     async fn lineage(&self, tenant: &TenantId, id: GrantId) -> Result<Option<Lineage>, Refusal>;
