@@ -45,10 +45,12 @@ mod greeting;
 mod guarded;
 mod headers;
 mod http;
+mod incoming;
 mod input;
 mod inspection;
 mod listing;
 mod message;
+mod pruning;
 mod questions;
 mod reporter;
 mod result;
@@ -202,7 +204,8 @@ impl McpMounts {
             let rounds = Rounds { call, mapping, questions, deadline };
             for _ in 0..ROUNDS {
                 let Some(request) = rounds.next(&raw, peer.redactor).await else { break };
-                raw = peer.ask(&request).await;
+                // The server has begun with the call in the round before.
+                raw = peer.ask(&request).await.map_err(|failure| SourceFailure { sent: true, ..failure });
             }
         }
         self.conclude(call, (mapping, declared), raw, redactor, deadline).await
@@ -270,14 +273,14 @@ impl McpMounts {
         if let Err(differs) = listing.check(mapping, &mut guarded, deadline).await? {
             let invocation = call.invocation();
             if let Some(service) = invocation.service.as_ref().filter(|_| differs.is_news) {
-                self.tell_changed(&invocation.tenant, service);
+                self.notify_changed(&invocation.tenant, service);
             }
             return Err(differs.failure);
         }
         peer.ask(request).await
     }
 
-    fn tell_changed(&self, tenant: &TenantId, service: &ServiceName) {
+    fn notify_changed(&self, tenant: &TenantId, service: &ServiceName) {
         tracing::warn!(%tenant, %service, "a mounted server has changed a tool since it was accepted");
         self.watch.changed(tenant, service);
     }

@@ -53,7 +53,7 @@ fn result_of<'v>(response: &'v Map<String, Value>, id: &str) -> Result<&'v Map<S
     let error = given(response, "error");
     match response.get("id") {
         None => return Err(FailureClass::Malformed),
-        Some(Value::String(answered)) if answered == id => {}
+        Some(Value::String(echoed)) if echoed == id => {}
         // A guardian that could not read the id responds with null.
         Some(Value::Null) if error.is_some() => {}
         Some(_) => return Err(FailureClass::IdMismatch),

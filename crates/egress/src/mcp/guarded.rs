@@ -48,7 +48,8 @@ impl Peer for GuardedPeer<'_> {
         let message = request.as_json();
         self.guard.check(Direction::Outbound, &message).await.map_err(refused)?;
         let raw = self.peer.ask(request).await?;
-        if let Ok(Ok(result)) = message::response(&raw.message, raw.id) {
+        // INVARIANT: read as the list is, so that nothing is used that was not asked about.
+        if let Ok(Ok(result)) = message::response_with_list(&raw.message, raw.id) {
             let message = json!({"jsonrpc": "2.0", "result": result});
             self.guard.check(Direction::Inbound, &message).await.map_err(refused)?;
         }

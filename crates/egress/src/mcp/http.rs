@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::HeaderMap;
+use serde_json::Value;
 use tokio::time::Instant;
 use toolgate_gate::ports::mount::{McpEra, MountSession};
 use toolgate_gate::ports::source::{FailureKind, Renewal, SourceFailure};
@@ -20,25 +21,21 @@ use toolgate_model::service::{HttpMethod, RenderedBody, RenderedRequest, ToolNam
 use toolgate_model::time::Timestamp;
 use url::Url;
 
-use super::events::Events;
 use super::greeting::{Greeting, may_be_legacy};
 use super::headers::{self, Header};
+use super::incoming::Incoming;
 use super::message::{self, Envelope, Request};
-use super::questions::Questions;
+use super::questions::{Questions, UNANSWERED};
 use super::reporter::Reporter;
 use super::result::{Raw, malformed};
-use crate::adapter::{OutboundCall, failure, not_executable};
+use crate::adapter::{OutboundCall, not_executable};
 use crate::client::{GuardedClient, OpenResponse};
 use crate::connectors::adapter;
 use crate::pool::PoolKey;
 use crate::time::now;
 
-/// How many messages a server may send on a stream before its response.
-const MESSAGE_LIMIT: usize = 10_000;
 /// How many requests of a server are answered on one stream.
 const REQUEST_LIMIT: usize = 16;
-/// How much of a stream is read.
-const STREAM_LIMIT: usize = 8 * 1024 * 1024;
 /// How long telling a server that a call is over may take.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 const SESSION_HEADER: &str = "mcp-session-id";
@@ -188,7 +185,9 @@ impl Endpoint<'_> {
             if posted.status == 404 && session.has_id {
                 return Ok(Responded::NoSession);
             }
-            self.response(posted, id, Some(session), redactor, announced).await.map(Responded::Message)
+            let responded = self.response(posted, id, Some(session), redactor, announced).await;
+            // The server has the request, whatever became of what was sent to it since.
+            responded.map(Responded::Message).map_err(|failure| SourceFailure { sent: true, ..failure })
         };
         let sent = sent.await;
         // For a modern server the end of the connection is enough.
@@ -231,7 +230,7 @@ impl Endpoint<'_> {
             connection: self.connection,
             placement: self.placement,
             tool: self.tool,
-            parameters: &serde_json::Value::Null,
+            parameters: &Value::Null,
             request: &request,
             hosts: self.hosts,
             deadline,
@@ -281,59 +280,66 @@ impl Endpoint<'_> {
 
     async fn response_of_stream(
         &self,
-        mut stream: OpenResponse,
+        stream: OpenResponse,
         id: u64,
         session: Option<&Session>,
         redactor: &mut Redactor,
         announced: &mut Announced,
     ) -> Result<Raw, SourceFailure> {
         let status = stream.status();
-        let (mut events, mut size, mut count, mut requests) = (Events::default(), 0, 0, 0);
-        while let Some(piece) = stream.chunk().await.map_err(|error| failure(&error))? {
-            size += piece.len();
-            if size > STREAM_LIMIT {
-                return Err(too_large(status));
-            }
-            for message in events.push(&piece).map_err(|_| too_large(status))? {
-                // An event without a message only keeps the stream alive.
-                if message.is_empty() {
-                    continue;
+        let (mut incoming, mut requests) = (Incoming::of(stream), 0);
+        loop {
+            let message = incoming.next().await?;
+            match Envelope::of(&message) {
+                Ok(Envelope::Response(_)) => {
+                    incoming.release();
+                    return Ok(Raw { message, id, http_status: status });
                 }
-                count += 1;
-                match Envelope::of(&message) {
-                    Ok(Envelope::Response(_)) => {
-                        stream.release();
-                        return Ok(Raw { message, id, http_status: status });
+                Ok(Envelope::Notification { method }) => {
+                    announced.list_changed |= method == "notifications/tools/list_changed";
+                    if let Some(reporter) = self.reporter.filter(|_| method == message::PROGRESS) {
+                        reporter.report(&message, id, redactor);
                     }
-                    Ok(Envelope::Notification { method }) => {
-                        announced.list_changed |= method == "notifications/tools/list_changed";
-                        if let Some(reporter) = self.reporter.filter(|_| method == message::PROGRESS) {
-                            reporter.report(&message, id, redactor);
-                        }
-                        if let Some(questions) = self.questions.filter(|_| method == message::LOG) {
-                            questions.log(&message, redactor);
-                        }
+                    if let Some(questions) = self.questions.filter(|_| method == message::LOG) {
+                        questions.log(&message, redactor);
                     }
-                    Ok(Envelope::Request { id, method }) => {
-                        requests += 1;
-                        if let Some(session) = session.filter(|session| session.greeting.era == McpEra::Legacy) {
-                            let response = match self.questions {
-                                Some(questions) => {
-                                    questions.response(&message, (&id, &method), redactor, self.deadline).await
-                                }
-                                None => message::refusal(&id, &method),
-                            };
-                            self.notify(response, session, self.deadline, redactor).await?;
-                        }
-                    }
-                    Err(_) => return Err(malformed(status, "the server's stream has an event that is no message")),
                 }
-                if count > MESSAGE_LIMIT || requests > REQUEST_LIMIT {
-                    return Err(malformed(status, "the server sent too many messages before its response"));
+                Ok(Envelope::Request { id, method }) => {
+                    requests += 1;
+                    if requests > REQUEST_LIMIT {
+                        return Err(malformed(status, "the server sent too many messages before its response"));
+                    }
+                    if let Some(session) = session.filter(|session| session.greeting.era == McpEra::Legacy) {
+                        let answering = self.answer((&message, (&id, &method)), session, redactor);
+                        let answered = incoming.unless_responded(answering).await;
+                        answered.and_then(Option::transpose).map_err(|failure| self.unanswered(failure))?;
+                    }
                 }
+                Err(_) => return Err(malformed(status, "the server's stream has an event that is no message")),
             }
         }
-        Err(malformed(status, "the server's stream ended without a response"))
+    }
+
+    /// Sends the server what it gets for a request of its own.
+    async fn answer(
+        &self,
+        (message, (id, method)): (&[u8], (&Value, &str)),
+        session: &Session,
+        redactor: &mut Redactor,
+    ) -> Result<(), SourceFailure> {
+        let response = match self.questions {
+            Some(questions) => questions.response(message, (id, method), redactor, self.deadline).await,
+            None => message::refusal(id, method),
+        };
+        self.notify(response, session, self.deadline, redactor).await
+    }
+
+    /// The failure of a call that ended while its server waited for something.
+    fn unanswered(&self, failure: SourceFailure) -> SourceFailure {
+        match self.questions.filter(|questions| failure.timed_out && questions.is_open()) {
+            Some(_) => SourceFailure { reason: UNANSWERED.to_owned(), ..failure },
+            None => failure,
+        }
     }
 }
 
@@ -373,6 +379,6 @@ fn refused(status: u16) -> SourceFailure {
     SourceFailure { kind, ..malformed(status, &reason) }
 }
 
-fn too_large(status: u16) -> SourceFailure {
+pub(crate) fn too_large(status: u16) -> SourceFailure {
     SourceFailure { truncated: true, ..malformed(status, "the server's response is larger than is read; ask for less") }
 }

@@ -62,7 +62,7 @@ pub(crate) fn asked(
 }
 
 /// What a message of a server asks for, if it is fit for a client that has declared this.
-pub(crate) fn fit(
+pub(crate) fn checked(
     raw: &Raw,
     redactor: &Redactor,
     rule: HiddenCharacters,

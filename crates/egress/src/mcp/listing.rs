@@ -169,7 +169,7 @@ pub(crate) async fn tools(peer: &mut dyn Peer) -> Result<(Vec<OfferedTool>, Opti
         let raw = peer.ask(&Request::list_tools(cursor.as_deref())).await?;
         let status = raw.http_status;
         size += raw.message.len();
-        let result = match message::response(&raw.message, raw.id) {
+        let result = match message::response_with_list(&raw.message, raw.id) {
             Ok(Ok(result)) => result,
             Ok(Err(error)) => {
                 let reason = format!("the server refused to list its tools with error {}", error.code);

@@ -15,6 +15,8 @@ use toolgate_model::mirrored::Mirrored;
 use toolgate_model::service::{McpMapping, McpMethod};
 use toolgate_model::strict_json::{self, StrictJsonError};
 
+use super::pruning::pruned;
+
 #[cfg(test)]
 mod tests;
 
@@ -284,7 +286,16 @@ pub(crate) struct RpcError {
 
 /// Reads the response to the request of this id: strictly, because two readers must not understand it differently.
 pub(crate) fn response(message: &[u8], id: u64) -> Result<Outcome, &'static str> {
-    let message = strict_json::parse(message).map_err(|error| unreadable(&error))?;
+    outcome(strict_json::parse(message), id)
+}
+
+/// The same for a page of a list, without the parts that are nested too deep for anything.
+pub(crate) fn response_with_list(message: &[u8], id: u64) -> Result<Outcome, &'static str> {
+    outcome(strict_json::parse_written(&pruned(message)), id)
+}
+
+fn outcome(message: Result<Value, StrictJsonError>, id: u64) -> Result<Outcome, &'static str> {
+    let message = message.map_err(|error| unreadable(&error))?;
     // A server of 2025-03-26 may send a batch.
     let message = match message {
         Value::Array(mut messages) if messages.len() == 1 => messages.pop().unwrap_or_default(),

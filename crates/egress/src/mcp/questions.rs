@@ -1,7 +1,7 @@
 //! Requests and log messages that a server of the legacy era sends while it carries out a call, for the client of that
 //! call: as far as the client can be asked, without secrets and hidden characters, and not without end.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
@@ -20,22 +20,33 @@ const QUESTIONS: usize = 16;
 const LOGS: usize = 256;
 const LOG_LIMIT: usize = 16 * 1024;
 
+/// Why a call ended whose client was still asked when its time was over.
+pub(crate) const UNANSWERED: &str = "the time for this call was over before its client responded to a question of the server; the \
+                                     tool may have run: respond sooner, or raise the credential's timeout";
+
 /// The client of one call, for its server.
 pub(crate) struct Questions<'a> {
     client: &'a dyn ClientLink,
     rule: HiddenCharacters,
     asked: AtomicUsize,
+    /// Whether the client was asked for something that it has not responded to.
+    open: AtomicBool,
     logged: AtomicUsize,
 }
 
 impl<'a> Questions<'a> {
     pub(crate) fn new(client: &'a dyn ClientLink, rule: HiddenCharacters) -> Self {
-        Self { client, rule, asked: AtomicUsize::new(0), logged: AtomicUsize::new(0) }
+        Self { client, rule, asked: AtomicUsize::new(0), open: AtomicBool::new(false), logged: AtomicUsize::new(0) }
     }
 
     /// What the server may ask for.
     pub(crate) fn capabilities(&self) -> InputCapabilities {
         self.client.capabilities()
+    }
+
+    /// Whether the client has not responded to the last question.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
     }
 
     /// The response to a request of the server.
@@ -62,7 +73,10 @@ impl<'a> Questions<'a> {
         if self.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
             return message::error(id, -32603, "the server has asked as often as it may during one call");
         }
-        match timeout_at(deadline, self.client.ask(method, params)).await {
+        self.open.store(true, Ordering::Relaxed);
+        let responded = timeout_at(deadline, self.client.ask(method, params)).await;
+        self.open.store(responded.is_err(), Ordering::Relaxed);
+        match responded {
             Ok(Ok(result)) => message::result(id, &result),
             Ok(Err(Unanswered::Refused { code })) => message::error(id, code, "the client refused the request"),
             Ok(Err(Unanswered::Denied { .. })) => message::error(id, -32603, "the request was not passed on"),

@@ -15,8 +15,10 @@ use super::message::{self, RpcError};
 #[cfg(test)]
 mod tests;
 
-/// Members of a result that are between the gate and the server.
-const OF_CONNECTION: [&str; 4] = ["cacheScope", "requestState", "resultType", "ttlMs"];
+/// Members of a result that are between the gate and the server. Whether a call is a task, the gate decides.
+const OF_CONNECTION: [&str; 5] = ["cacheScope", "requestState", "resultType", "task", "ttlMs"];
+/// The prefix of what the gate itself says in `_meta`: a server must not speak for it.
+const OF_GATE: &str = "toolgate/";
 
 /// A message of a server, as it came.
 pub(crate) struct Raw {
@@ -105,6 +107,10 @@ fn clean(
                 *slot = Value::String(text.clone());
             }
         }
+    }
+    // After hidden characters were removed, which may make such a name.
+    if let Some(Value::Object(meta)) = result.get_mut("_meta") {
+        meta.retain(|name, _| !name.starts_with(OF_GATE));
     }
     // Last, because a secret may also be the name of a member.
     if result.keys().any(|name| redactor.hides(name) || revealed(name, rule).is_some()) {

@@ -31,7 +31,7 @@ impl<'a> Rounds<'a> {
     pub(crate) async fn next(&self, raw: &Result<Raw, SourceFailure>, redactor: &Redactor) -> Option<Request<'a>> {
         let Self { call, mapping, questions, deadline } = *self;
         let declared = questions.capabilities();
-        let (requests, asked) = input::fit(raw.as_ref().ok()?, redactor, mapping.hidden_characters, declared)?;
+        let (requests, asked) = input::checked(raw.as_ref().ok()?, redactor, mapping.hidden_characters, declared)?;
         let responses = questions.gather(&requests, deadline).await?;
         let origin = InputOrigin {
             service: call.invocation().service.clone()?,

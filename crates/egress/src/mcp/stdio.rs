@@ -33,7 +33,9 @@ use self::process::{Origin, Running};
 
 mod group;
 mod lines;
+mod log;
 mod process;
+mod throttle;
 
 /// How long a process has for its handshake.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -137,15 +139,17 @@ impl Processes {
             input: if mount.stateful { input } else { InputCapabilities::default() },
         };
         let slot = self.slot(&key, mount)?;
-        if let Some(process) = slot.current() {
+        // The gate's own looking at a server keeps no process.
+        let current = || slot.current().filter(|process| agent.is_none() || process.keep_for_call());
+        if let Some(process) = current() {
             return Ok(process);
         }
         let waiting = timeout_at(deadline, slot.starting.lock()).await;
         let mut crashes = waiting.map_err(|_| late("the time for this call was over while its server was started"))?;
-        if let Some(process) = slot.current() {
+        if let Some(process) = current() {
             return Ok(process);
         }
-        crashes.look_back();
+        crashes.look_back(slot.lock().as_ref().is_some_and(|process| process.was_unused()));
         if let Some(pause) =
             crashes.pause_until.map(|until| until.saturating_duration_since(now())).filter(|p| !p.is_zero())
         {
@@ -278,10 +282,10 @@ impl Slot {
 }
 
 impl Crashes {
-    /// Counts the end of the process that ran before: idle ones end too, but not so soon.
-    fn look_back(&mut self) {
+    /// Counts the end of the process that ran before, unless it was stopped because nobody used it.
+    fn look_back(&mut self, was_unused: bool) {
         if let Some(started) = self.started.take() {
-            if now() - started < STEADY {
+            if !was_unused && now() - started < STEADY {
                 self.count_one();
             } else {
                 *self = Self::default();

@@ -126,9 +126,9 @@ impl<'a, 'm> Consultation<'a, 'm> {
         let until = started.checked_add(left).unwrap_or(started);
         let asking =
             prepared.into_iter().map(|(position, prepared)| async move { (position, prepared.ask(until).await) });
-        let mut answers: FuturesUnordered<_> = asking.collect();
+        let mut pending: FuturesUnordered<_> = asking.collect();
         let mut spent = Duration::ZERO;
-        while let Some((position, asked)) = answers.next().await {
+        while let Some((position, asked)) = pending.next().await {
             let Some(participant) = participants.get_mut(position) else { continue };
             if participant.enforces() {
                 // Guardians in shadow mode do not use up the time of the others.

@@ -46,9 +46,9 @@ impl CommandProvider {
         }
     }
 
-    fn read<'a, T: Deserialize<'a>>(&self, verb: Verb, answer: &'a [u8]) -> Result<T, KeyError> {
+    fn read<'a, T: Deserialize<'a>>(&self, verb: Verb, output: &'a [u8]) -> Result<T, KeyError> {
         // The parser error may quote the output, and so the key: it is not passed on.
-        serde_json::from_slice(answer).map_err(|_| self.command_error(verb, "did not return the expected JSON object"))
+        serde_json::from_slice(output).map_err(|_| self.command_error(verb, "did not return the expected JSON object"))
     }
 
     fn key_id(&self, verb: Verb, text: String) -> Result<MasterKeyId, KeyError> {
@@ -67,15 +67,15 @@ impl CommandProvider {
 #[async_trait]
 impl KeyProvider for CommandProvider {
     async fn current_key(&self) -> Result<MasterKeyId, KeyError> {
-        let answer = self.run(Verb::Status, b"{}").await?;
-        let StatusResponse { key_id } = self.read(Verb::Status, &answer)?;
+        let output = self.run(Verb::Status, b"{}").await?;
+        let StatusResponse { key_id } = self.read(Verb::Status, &output)?;
         self.key_id(Verb::Status, key_id)
     }
 
     async fn wrap(&self, data_key: &SymmetricKey, context: &str) -> Result<WrappedKey, KeyError> {
         let request = encode(&WrapRequest { plaintext: &data_key.to_base64(), context }, context.len())?;
-        let answer = self.run(Verb::Wrap, &request).await?;
-        let WrapResponse { key_id, ciphertext } = self.read(Verb::Wrap, &answer)?;
+        let output = self.run(Verb::Wrap, &request).await?;
+        let WrapResponse { key_id, ciphertext } = self.read(Verb::Wrap, &output)?;
         if ciphertext.is_empty() {
             return Err(self.command_error(Verb::Wrap, "returned an empty ciphertext"));
         }
@@ -87,8 +87,8 @@ impl KeyProvider for CommandProvider {
         let ciphertext = std::str::from_utf8(wrapped).map_err(|_| KeyError::Unauthentic)?;
         let length = ciphertext.len() + context.len() + key.0.len();
         let request = encode(&UnwrapRequest { key_id: &key.0, ciphertext, context }, length)?;
-        let answer = self.run(Verb::Unwrap, &request).await?;
-        match self.read(Verb::Unwrap, &answer)? {
+        let output = self.run(Verb::Unwrap, &request).await?;
+        match self.read(Verb::Unwrap, &output)? {
             UnwrapResponse { plaintext: Some(text), refused: None } => {
                 SymmetricKey::from_base64(text).ok_or_else(|| {
                     self.command_error(Verb::Unwrap, "returned a plaintext that is not the base64 encoding of 32 bytes")

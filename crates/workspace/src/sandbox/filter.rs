@@ -96,9 +96,9 @@ fn filter(calls: impl IntoIterator<Item = (i64, Vec<SeccompRule>)>, number: i32)
         }
         rules.insert(call, conditions);
     }
-    let answer = SeccompAction::Errno(number.unsigned_abs());
+    let denial = SeccompAction::Errno(number.unsigned_abs());
     let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
-    SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture)?.try_into()
+    SeccompFilter::new(rules, SeccompAction::Allow, denial, architecture)?.try_into()
 }
 
 /// Matches a call whose first argument contains this flag.

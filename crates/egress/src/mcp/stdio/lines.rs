@@ -12,13 +12,15 @@ pub(super) struct Lines<R> {
     reader: R,
     limit: usize,
     buffer: Vec<u8>,
+    /// How much of the buffer was given out as lines.
+    taken: usize,
     /// How much of the buffer was searched for a line end.
     searched: usize,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(super) fn new(reader: R, limit: usize) -> Self {
-        Self { reader, limit, buffer: Vec::new(), searched: 0 }
+        Self { reader, limit, buffer: Vec::new(), taken: 0, searched: 0 }
     }
 
     /// The next line without its end; `None` at the end of the output. What is read is kept if this is cancelled.
@@ -28,13 +30,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if let Some(length) = unseen.iter().position(|byte| *byte == b'\n') {
                 let end = self.searched + length;
                 // Copied out: the buffer stays for the lines that follow.
-                let line = self.buffer.get(..end).unwrap_or_default();
+                let line = self.buffer.get(self.taken..end).unwrap_or_default();
                 let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
-                self.buffer.drain(..=end);
-                self.searched = 0;
+                (self.taken, self.searched) = (end + 1, end + 1);
                 return Ok(Some(line));
             }
-            self.searched = self.buffer.len();
+            // Once for each piece: moving it for each line would take the time of all pairs of lines.
+            self.buffer.drain(..self.taken);
+            (self.taken, self.searched) = (0, self.buffer.len());
             if self.buffer.len() > self.limit {
                 return Err(io::Error::from(io::ErrorKind::FileTooLarge));
             }
@@ -45,9 +48,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// Forgets the line so far, which is too long.
-    pub(super) fn skip(&mut self) {
+    /// Forgets the line so far, which is too long; returns how long it was.
+    pub(super) fn skip(&mut self) -> usize {
+        let length = self.buffer.len();
         self.buffer.clear();
-        self.searched = 0;
+        (self.taken, self.searched) = (0, 0);
+        length
     }
 }

@@ -10,24 +10,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use toolgate_gate::ports::mount::{MountSession, MountWatch};
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
 use toolgate_model::credential::ServiceName;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::redaction::Redactor;
-use toolgate_model::secret::{Material, Secret};
 
 use super::StdioMount;
 use super::group::Group;
 use super::lines::Lines;
+use super::log::log;
+use super::throttle::Throttle;
 use crate::mcp::greeting::Greeting;
 use crate::mcp::listing::Listing;
 use crate::mcp::message::{self, Envelope};
-use crate::mcp::questions::Questions;
+use crate::mcp::questions::{Questions, UNANSWERED};
 use crate::mcp::reporter::Reporter;
 use crate::mcp::result::malformed;
 use crate::time::now;
@@ -43,9 +44,8 @@ const IN_FLIGHT: usize = 256;
 const IN_FLIGHT_OF_AGENT: usize = 64;
 /// The longest message of a process.
 const MESSAGE_LIMIT: usize = 1024 * 1024;
-/// The longest line of its log, and how many lines of it are passed on.
-const LOG_LINE_LIMIT: usize = 4 * 1024;
-const LOG_LINES: usize = 1_000;
+/// How long a process lives that was started for an inspection and that no call has used.
+const INSPECTED: Duration = Duration::from_secs(60);
 
 /// On whose behalf a process runs.
 pub(super) struct Origin {
@@ -106,7 +106,9 @@ struct Calls {
     waiting: HashMap<u64, Waiting>,
     /// The highest id that was given to it.
     last_id: u64,
+    /// When a call last used it, or when it was started. Inspections are no use.
     used: Instant,
+    was_called: bool,
     /// Why it has ended.
     ended: Option<&'static str>,
 }
@@ -144,11 +146,11 @@ impl Running {
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(not_started(io::ErrorKind::BrokenPipe));
         };
-        let calls = Calls { waiting: HashMap::new(), last_id: 0, used: now(), ended: None };
+        let calls = Calls { waiting: HashMap::new(), last_id: 0, used: now(), was_called: false, ended: None };
         let shared =
             Arc::new(Shared { calls: Mutex::new(calls), listing: Listing::default(), origin, kept: Mutex::default() });
         let (outgoing, queue) = mpsc::channel(QUEUE);
-        let log = log(stderr, mount.name.clone(), redactor_of(secret));
+        let log = log(stderr, mount.name.clone(), secret);
         let tasks = [
             tokio::spawn(write(stdin, queue)),
             tokio::spawn(read(stdout, Arc::clone(&shared), outgoing.downgrade(), group, mount.idle)),
@@ -226,7 +228,11 @@ impl Running {
             Ok(Ok(Err(reason))) => Err(malformed(super::OK, reason)),
             Ok(Err(_)) => Err(self.gone(true)),
             Err(_) => {
-                let reason = "the time for this call was over before its server responded";
+                let is_asked = listener.and_then(|listener| listener.questions).is_some_and(Questions::is_open);
+                let reason = match is_asked {
+                    true => UNANSWERED,
+                    false => "the time for this call was over before its server responded",
+                };
                 Err(SourceFailure { sent: true, ..super::late(reason) })
             }
         }
@@ -245,6 +251,18 @@ impl Running {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.shared.calls().ended.is_some()
+    }
+
+    /// Whether it has ended because nobody used it.
+    pub(super) fn was_unused(&self) -> bool {
+        self.shared.calls().ended == Some(UNUSED)
+    }
+
+    /// Keeps it for a call that is about to begin; false if it has ended.
+    pub(super) fn keep_for_call(&self) -> bool {
+        let mut calls = self.shared.calls();
+        calls.note_use();
+        calls.ended.is_none()
     }
 
     /// Whether no call waits for it.
@@ -300,7 +318,7 @@ struct InFlight<'a> {
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        let was_waiting = self.running.shared.calls().waiting.remove(&self.id).is_some();
+        let was_waiting = self.running.shared.calls().leave(self.id).is_some();
         if was_waiting && self.is_sent {
             self.running.notify(message::cancelled(self.id));
         }
@@ -322,20 +340,24 @@ impl Shared {
             let reason = "its server has as many calls in flight as it is given; try again";
             return Err(SourceFailure::not_sent(FailureKind::Overloaded, reason));
         }
-        calls.used = now();
+        if waiting.agent.is_some() {
+            calls.note_use();
+        }
         calls.last_id = calls.last_id.max(id);
         calls.waiting.insert(id, waiting);
         Ok(())
     }
 
-    /// Gives a message to whom it is for.
-    fn route(&self, line: Vec<u8>, outgoing: &mpsc::WeakSender<Vec<u8>>) {
+    /// Gives a message to whom it is for. Returns whether it is a response that was waited for.
+    fn route(&self, line: Vec<u8>, outgoing: &mpsc::WeakSender<Vec<u8>>) -> bool {
         match Envelope::of(&line) {
             Ok(Envelope::Response(Some(id))) => {
                 let mut calls = self.calls();
-                calls.used = now();
-                match calls.waiting.remove(&id) {
-                    Some(waiting) => drop(waiting.response.send(Ok(line))),
+                match calls.leave(id) {
+                    Some(waiting) => {
+                        let _ = waiting.response.send(Ok(line));
+                        return true;
+                    }
                     // A late response to a call that nobody waits for any more.
                     None if id <= calls.last_id => {}
                     None => calls.fail_all("the server's response has the id of no request"),
@@ -343,7 +365,7 @@ impl Shared {
             }
             Ok(Envelope::Response(None)) => self.calls().fail_all("the server's response has the id of no request"),
             Ok(Envelope::Request { id, method }) => {
-                let Err(_) = self.to_only_call(line) else { return };
+                let Err(_) = self.to_only_call(line) else { return false };
                 // Refused politely, if the process reads what it is sent.
                 if let Some(outgoing) = outgoing.upgrade() {
                     let mut refusal = message::refusal(&id, &method);
@@ -358,7 +380,7 @@ impl Shared {
                 }
             }
             Ok(Envelope::Notification { method }) if method == message::PROGRESS => {
-                let Some((id, _)) = message::progress(&line) else { return };
+                let Some((id, _)) = message::progress(&line) else { return false };
                 let calls = self.calls();
                 let heard = calls.waiting.get(&id).and_then(|waiting| waiting.heard.as_ref());
                 // Left out where it comes faster than it is read.
@@ -368,6 +390,22 @@ impl Shared {
             Ok(Envelope::Notification { .. }) => {}
             Err(_) => self.calls().fail_all("the server sent something that is no message"),
         }
+        false
+    }
+
+    /// When it is to be looked at again whether anybody uses the process; `None` if nobody has for too long: then it has
+    /// ended, and no call begins any more.
+    fn next_look(&self, idle: Duration) -> Option<Instant> {
+        let (mut calls, now) = (self.calls(), now());
+        if !calls.waiting.is_empty() {
+            return Some(now + idle);
+        }
+        let until = calls.used + if calls.was_called { idle } else { idle.min(INSPECTED) };
+        if until <= now {
+            calls.ended.get_or_insert(UNUSED);
+            return None;
+        }
+        Some(until)
     }
 
     /// Gives a message that does not say which call it belongs to to the only one that it can belong to: what a server
@@ -395,6 +433,20 @@ impl Shared {
 }
 
 impl Calls {
+    fn note_use(&mut self) {
+        self.used = now();
+        self.was_called = true;
+    }
+
+    /// A request is over. Until then the process was in use, if it was one of a call.
+    fn leave(&mut self, id: u64) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&id)?;
+        if waiting.agent.is_some() {
+            self.note_use();
+        }
+        Some(waiting)
+    }
+
     fn fail_all(&mut self, reason: &'static str) {
         for (_, waiting) in self.waiting.drain() {
             let _ = waiting.response.send(Err(reason));
@@ -424,57 +476,29 @@ async fn read(
     group: Group,
     idle: Duration,
 ) {
-    let mut lines = Lines::new(stdout, MESSAGE_LIMIT);
+    let (mut lines, mut throttle) = (Lines::new(stdout, MESSAGE_LIMIT), Throttle::new());
     let reason = loop {
-        match timeout(idle, lines.next()).await {
-            Ok(Ok(Some(line))) if line.first() == Some(&b'{') => shared.route(line, &outgoing),
-            // Something that was printed and is no message.
-            Ok(Ok(Some(_))) => {}
+        let Some(look) = shared.next_look(idle) else { break UNUSED };
+        match timeout_at(look, lines.next()).await {
+            Ok(Ok(Some(line))) => {
+                let length = line.len();
+                // What is no message was printed, and is passed over.
+                let is_awaited = line.first() == Some(&b'{') && shared.route(line, &outgoing);
+                // What nobody waits for is read only so fast: a process must not keep the gate busy.
+                if !is_awaited {
+                    throttle.spend(length).await;
+                }
+            }
             Ok(Ok(None)) => break "the server has ended by itself",
             Ok(Err(error)) if error.kind() == io::ErrorKind::FileTooLarge => {
                 break "the server's response is larger than is read; it was stopped";
             }
             Ok(Err(_)) => break "the server's output could not be read",
-            Err(_) => {
-                let calls = shared.calls();
-                if calls.waiting.is_empty() && now() - calls.used >= idle {
-                    drop(calls);
-                    break UNUSED;
-                }
-            }
+            Err(_) => {}
         }
     };
     shared.end(reason);
     group.end().await;
-}
-
-/// Passes on what a process says about itself, without its secret, up to a limit.
-async fn log(stderr: ChildStderr, mount: String, redactor: Redactor) {
-    let mut lines = Lines::new(stderr, LOG_LINE_LIMIT);
-    let mut count = 0;
-    loop {
-        match lines.next().await {
-            Ok(Some(mut line)) => {
-                count += 1;
-                if count > LOG_LINES {
-                    continue;
-                }
-                redactor.redact_bytes(&mut line);
-                tracing::debug!(%mount, line = %String::from_utf8_lossy(&line).escape_debug(), "a mounted server says");
-            }
-            // A line without end is not kept, and what follows it is read on.
-            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => lines.skip(),
-            Ok(None) | Err(_) => return,
-        }
-    }
-}
-
-fn redactor_of(secret: Option<&str>) -> Redactor {
-    let mut material = Material::new();
-    if let Some(secret) = secret {
-        material.insert("secret".to_owned(), Secret::new(secret.to_owned()));
-    }
-    Redactor::new(&material)
 }
 
 fn not_started(kind: io::ErrorKind) -> SourceFailure {

@@ -2,6 +2,8 @@
 
 use super::*;
 use toolgate_gate::call::UpstreamProgress;
+use toolgate_gate::ports::client_link::{ClientLink, Unanswered};
+use toolgate_model::client_input::InputCapabilities;
 use toolgate_model::connection::{AdapterName, AuthPlacement};
 use toolgate_model::service::HiddenCharacters;
 use toolgate_testkit::upstream::Upstream;
@@ -14,6 +16,7 @@ struct Caller<'a> {
     timeout: Duration,
     reported: Mutex<Vec<UpstreamProgress>>,
     guard: &'a dyn MessageGuard,
+    client: Option<&'a dyn ClientLink>,
 }
 
 impl Caller<'_> {
@@ -27,6 +30,7 @@ impl Caller<'_> {
         let sink = |progress| self.reported.lock().unwrap().push(progress);
         let reporter = Reporter::new(&sink);
         let pool = CredentialId::new(time, [1; 10]).into();
+        let questions = self.client.map(|client| Questions::new(client, HiddenCharacters::Show));
         let endpoint = Endpoint {
             client: &self.mounts.client,
             url: url.as_url(),
@@ -44,7 +48,7 @@ impl Caller<'_> {
             renewal: &Fixed,
             traced: None,
             reporter: Some(&reporter),
-            questions: None,
+            questions: questions.as_ref(),
         };
         let tenant = TenantId::default_tenant();
         let server = self.mounts.servers.of(ServerKey { tenant: &tenant, url: url.as_url(), pool });
@@ -94,6 +98,7 @@ fn caller<'a>(mounts: &'a McpMounts, server: &McpServer) -> Caller<'a> {
         timeout: Duration::from_secs(60),
         reported: Mutex::default(),
         guard: &NoMessageGuard,
+        client: None,
     }
 }
 
@@ -288,6 +293,51 @@ async fn requests_of_a_server_are_refused_politely_and_its_announcements_are_hea
     assert_eq!(answered, [json!({"jsonrpc": "2.0", "id": "ask-1", "result": {}})]);
 }
 
+/// A client that declares that it can be asked, and never responds.
+#[derive(Debug)]
+struct Silent;
+
+#[async_trait]
+impl ClientLink for Silent {
+    fn capabilities(&self) -> InputCapabilities {
+        InputCapabilities::of(Some(&json!({"elicitation": {}})))
+    }
+
+    async fn ask(&self, _: &str, _: Map<String, Value>) -> Result<Map<String, Value>, Unanswered> {
+        std::future::pending().await
+    }
+
+    fn log(&self, _: Map<String, Value>) {}
+}
+
+fn question() -> Value {
+    let params = json!({"message": "Who?", "requestedSchema": {"type": "object"}});
+    json!({"jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create", "params": params})
+}
+
+#[tokio::test]
+async fn a_response_comes_whatever_the_client_was_asked_before() {
+    let server = McpServer::start(false, true);
+    let (mounts, _) = mounts(Vec::new());
+    let caller = Caller { client: Some(&Silent), ..caller(&mounts, &server) };
+    server.script().conduct = Conduct::Impatient(question());
+    let called = tokio::time::timeout(Duration::from_secs(30), caller.echo()).await.expect("the response is there");
+    assert_eq!(called.unwrap().result["structuredContent"], json!({"text": "hello"}));
+}
+
+#[tokio::test]
+async fn a_call_whose_question_stays_open_says_so_and_may_have_run() {
+    let server = McpServer::start(false, true);
+    let (mounts, _) = mounts(Vec::new());
+    let mut caller = Caller { client: Some(&Silent), ..caller(&mounts, &server) };
+    caller.echo().await.unwrap();
+    server.script().conduct = Conduct::Questioning(question());
+    caller.timeout = Duration::from_millis(300);
+    let failure = caller.echo().await.unwrap_err();
+    assert!(failure.sent && failure.timed_out, "{failure:?}");
+    assert!(failure.reason.contains("a question of the server"), "{}", failure.reason);
+}
+
 #[tokio::test]
 async fn what_a_server_repeats_of_the_secret_is_redacted() {
     for (modern, events) in SERVERS {
@@ -350,6 +400,7 @@ async fn a_server_that_is_no_mcp_server_is_a_failure_and_is_not_remembered() {
         timeout: Duration::from_secs(60),
         reported: Mutex::default(),
         guard: &NoMessageGuard,
+        client: None,
     };
     for _ in 0..2 {
         let failure = caller.echo().await.unwrap_err();

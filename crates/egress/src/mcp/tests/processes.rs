@@ -241,6 +241,39 @@ async fn an_idle_process_is_stopped() {
     until(|| process.has_ended()).await;
 }
 
+/// Waits until a process has ended, and fails if it lives on.
+async fn ended(process: &Process) {
+    tokio::time::timeout(Duration::from_secs(60), until(|| process.has_ended())).await.expect("the process ends");
+}
+
+#[tokio::test]
+async fn a_process_that_prints_and_is_not_used_is_stopped_as_often_as_it_is_started() {
+    let program = McpProcess::new();
+    let idle = Duration::from_millis(200);
+    let (mounts, _) = mounts(vec![StdioMount { idle, ..mount(&program, "noisy") }]);
+    for start in 1..=4 {
+        call(&mounts, "one", "count").await.unwrap();
+        ended(&started(&mounts, None).await.unwrap()).await;
+        assert_eq!(program.starts(), start, "its end is no crash");
+    }
+}
+
+#[tokio::test]
+async fn inspections_are_no_use_of_a_process() {
+    let program = McpProcess::new();
+    let idle = Duration::from_millis(300);
+    let (mounts, _) = mounts(vec![StdioMount { idle, ..mount(&program, "legacy") }]);
+    call(&mounts, "one", "count").await.unwrap();
+    let process = started(&mounts, None).await.unwrap();
+    let inspecting = async {
+        while !process.has_ended() {
+            // The last one may find that it is just being stopped.
+            let _ = inspect(&mounts).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), inspecting).await.expect("the process ends");
+}
+
 #[tokio::test]
 async fn a_mount_of_another_tenant_or_without_its_secret_is_not_started() {
     let program = McpProcess::new();
@@ -259,10 +292,7 @@ async fn a_mount_of_another_tenant_or_without_its_secret_is_not_started() {
     assert_eq!(program.starts(), 0);
 }
 
-#[tokio::test]
-async fn a_process_is_inspected_like_a_server() {
-    let program = McpProcess::new();
-    let (mounts, _) = mounts(vec![mount(&program, "legacy")]);
+async fn inspect(mounts: &McpMounts) -> Result<ServerOffer, SourceFailure> {
     let material = material();
     let access = Access {
         redactor: Redactor::new(&material),
@@ -276,7 +306,14 @@ async fn a_process_is_inspected_like_a_server() {
         service: ServiceName::parse("mounted").unwrap(),
         transport: MountTransport::Stdio { name: "mounted".to_owned(), credential: Some(Box::new(credential())) },
     };
-    let offer = mounts.inspect(&target, Some(access), &NoMessageGuard).await.unwrap();
+    mounts.inspect(&target, Some(access), &NoMessageGuard).await
+}
+
+#[tokio::test]
+async fn a_process_is_inspected_like_a_server() {
+    let program = McpProcess::new();
+    let (mounts, _) = mounts(vec![mount(&program, "legacy")]);
+    let offer = inspect(&mounts).await.unwrap();
     assert_eq!((offer.era, offer.server.name.as_str()), (McpEra::Legacy, "process"));
     assert_eq!(offer.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["count"]);
 }

@@ -22,7 +22,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The result of a run.
 struct Outcome {
     status: ExitStatus,
-    answer: Zeroizing<Vec<u8>>,
+    stdout: Zeroizing<Vec<u8>>,
     stderr: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ impl CommandProvider {
             };
             return Err(self.command_error(verb, &format!("failed with {}{stderr}", outcome.status)));
         }
-        Ok(outcome.answer)
+        Ok(outcome.stdout)
     }
 
     fn start(&self, verb: Verb) -> Result<Child, KeyError> {
@@ -81,29 +81,29 @@ impl CommandProvider {
 
 async fn converse(child: &mut Child, request: &[u8]) -> Result<Outcome, Overstep> {
     let (input, output, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let ask = async {
+    let writing = async {
         if let Some(mut input) = input {
             // A command that does not read its input may close it; its output decides.
             let _ = input.write_all(request).await;
         }
         Ok(())
     };
-    let listen = async {
+    let reading = async {
         match output {
             Some(output) => read_all(output).await,
             None => Ok(Zeroizing::new(Vec::new())),
         }
     };
-    let overhear = async {
+    let reading_errors = async {
         match stderr {
             Some(stderr) => read_some(stderr).await,
             None => Ok(Vec::new()),
         }
     };
     // Concurrently: a command that writes before it has read everything must not block.
-    let ((), answer, stderr) = tokio::try_join!(ask, listen, overhear)?;
+    let ((), stdout, stderr) = tokio::try_join!(writing, reading, reading_errors)?;
     let status = child.wait().await.map_err(Overstep::Io)?;
-    Ok(Outcome { status, answer, stderr })
+    Ok(Outcome { status, stdout, stderr })
 }
 
 /// Reads to the end, into a buffer that is wiped and never reallocated.
