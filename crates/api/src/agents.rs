@@ -10,6 +10,7 @@ use toolgate_model::id::KeyId;
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, PrincipalKind, TenantId, ToolRateLimits};
 use toolgate_model::principal_scope::HeldScopes;
+use toolgate_model::spending::{Budget, Stop};
 use toolgate_model::text::{Label, Line};
 use toolgate_model::time::Timestamp;
 use toolgate_model::token_subject::TokenSubject;
@@ -60,8 +61,8 @@ endpoints! {
     /// Change an agent
     ///
     /// Needs `agents.manage`, and every permission that the agent has or gets. Absent members stay as they are. No
-    /// principal widens its own scopes or allowlist, changes its own rate limits or removes `agents.manage` from
-    /// itself.
+    /// principal widens its own scopes or allowlist, changes its own rate limits or its own budget, or removes
+    /// `agents.manage` from itself.
     UpdateAgent = PATCH "/api/v1/agents/{agent_id}" as "update_agent" {
         path: PrincipalId,
         body: AgentChanges = {"scopes": ["tools:payments:read"], "tool_allowlist": null},
@@ -129,6 +130,9 @@ pub struct AgentRequest {
     /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
     #[serde(default)]
     pub progressive_discovery: bool,
+    /// How much it may call and spend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 impl RequestBody for AgentRequest {}
@@ -147,6 +151,7 @@ impl AgentRequest {
             labels: BTreeSet::new(),
             detach_calls: false,
             progressive_discovery: false,
+            budget: None,
         }
     }
 }
@@ -162,6 +167,8 @@ impl From<AgentRequest> for PrincipalChanges {
             labels: Some(request.labels),
             detach_calls: Some(request.detach_calls),
             progressive_discovery: Some(request.progressive_discovery),
+            budget: Some(request.budget),
+            stopped: None,
         }
     }
 }
@@ -198,6 +205,10 @@ pub struct AgentChanges {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     pub progressive_discovery: Option<bool>,
+    /// How much it may call and spend; `null` removes it.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Budget>")]
+    pub budget: Option<Option<Budget>>,
 }
 
 impl RequestBody for AgentChanges {}
@@ -213,6 +224,8 @@ impl From<AgentChanges> for PrincipalChanges {
             labels: changes.labels,
             detach_calls: changes.detach_calls,
             progressive_discovery: changes.progressive_discovery,
+            budget: changes.budget,
+            stopped: None,
         }
     }
 }
@@ -239,6 +252,10 @@ pub struct Agent {
     pub detach_calls: bool,
     /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
     pub progressive_discovery: bool,
+    /// How much it may call and spend; `null` if it has no budget.
+    pub budget: Option<Budget>,
+    /// Who has stopped its calls, and when; `null` if they are not stopped.
+    pub stopped: Option<Stop>,
     #[schemars(with = "Option<ToolAllowlist>")]
     pub tool_allowlist: Option<BTreeSet<ToolId>>,
     /// Counts its changes, from one.
@@ -260,6 +277,8 @@ impl From<Principal> for Agent {
             labels: principal.labels,
             detach_calls: principal.detach_calls,
             progressive_discovery: principal.progressive_discovery,
+            budget: principal.budget,
+            stopped: principal.stopped,
             tool_allowlist: principal.tool_allowlist,
             revision: principal.revision,
             created_at: principal.created_at,

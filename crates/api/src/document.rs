@@ -52,8 +52,9 @@ pub fn document(heading: &Heading<'_>, groups: &[Group]) -> Result<Value, Docume
             if item.insert(method, (operation.describe)(&mut schemas)).is_some() {
                 return Err(DocumentError::Twice(format!("{} {}", operation.method, operation.path)));
             }
-            if let Some(schema) = (operation.path_parameter)(&mut schemas) {
-                let parameters = json!([path_parameter(operation.path, operation.path_description, &schema)]);
+            let placeholders = (operation.path_parameters)(&mut schemas);
+            if !placeholders.is_empty() {
+                let parameters = json!(path_parameters(operation.path, &placeholders));
                 if item.get("parameters").is_some_and(|others| *others != parameters) {
                     return Err(DocumentError::PathParameter(operation.path.to_owned()));
                 }
@@ -166,8 +167,12 @@ fn sentence(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn path_parameter(path: &str, description: Option<&str>, schema: &Value) -> Value {
-    let name = path.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map_or("", |(name, _)| name);
+fn path_parameters(path: &str, placeholders: &[(Option<&str>, Value)]) -> Vec<Value> {
+    let names = path.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
+    names.zip(placeholders).map(|(name, (description, schema))| path_parameter(name, *description, schema)).collect()
+}
+
+fn path_parameter(name: &str, description: Option<&str>, schema: &Value) -> Value {
     let usual = || match name.strip_suffix("_id") {
         Some(noun) => format!("The id of the {}.", noun.replace('_', " ")),
         None => format!("The name of the {}.", name.replace('_', " ")),

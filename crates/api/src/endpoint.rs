@@ -13,7 +13,7 @@ use crate::schemas::Schemas;
 /// One endpoint. Implemented by `endpoints!`, for a type without values that names it.
 pub trait Endpoint: 'static {
     const METHOD: Method;
-    /// With at most one placeholder in braces.
+    /// With at most two placeholders in braces.
     const PATH: &'static str;
     /// The `operationId` of the document.
     const ID: &'static str;
@@ -114,6 +114,9 @@ pub struct Group {
     pub operations: Vec<Operation>,
 }
 
+/// The schema of each placeholder of a path, with what it is, in their order.
+pub(crate) type PathParameters = Vec<(Option<&'static str>, Value)>;
+
 /// An endpoint as a value, for the document and for tests that go through all of them.
 pub struct Operation {
     pub method: Method,
@@ -121,8 +124,7 @@ pub struct Operation {
     pub id: &'static str,
     pub authentication: Authentication,
     pub(crate) describe: fn(&mut Schemas) -> Value,
-    pub(crate) path_parameter: fn(&mut Schemas) -> Option<Value>,
-    pub(crate) path_description: Option<&'static str>,
+    pub(crate) path_parameters: fn(&mut Schemas) -> PathParameters,
 }
 
 impl Operation {
@@ -133,8 +135,7 @@ impl Operation {
             id: E::ID,
             authentication: E::AUTHENTICATION,
             describe: describe::<E>,
-            path_parameter: |schemas| E::Path::schema(schemas),
-            path_description: E::Path::DESCRIPTION,
+            path_parameters: |schemas| E::Path::schemas(schemas),
         }
     }
 }

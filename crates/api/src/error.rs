@@ -22,6 +22,14 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "InvocationId")]
     pub invocation_id: Option<InvocationId>,
+    /// For `VERSION_CONFLICT`, where the Python client of OpenIntent looks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
+    pub current_version: Option<u64>,
+    /// For `LEASE_HELD`, where the Python client of OpenIntent looks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Map<String, Value>")]
+    pub existing_lease: Option<Box<Map<String, Value>>>,
 }
 
 /// `unknown` for a call that was admitted and whose outcome could not be recorded.
@@ -49,7 +57,15 @@ pub struct ErrorDetails {
 
 impl ErrorBody {
     pub fn new(status: RefusedStatus, error: ErrorDetails, invocation_id: Option<InvocationId>) -> Self {
-        Self { status, message: error.message.clone(), errors: vec![error.message.clone()], error, invocation_id }
+        Self {
+            status,
+            message: error.message.clone(),
+            errors: vec![error.message.clone()],
+            error,
+            invocation_id,
+            current_version: None,
+            existing_lease: None,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use toolgate_model::id::{GrantId, InvocationId, SessionId};
 use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::service::{ServiceVersion, ToolName};
+use toolgate_model::spending::CostBasis;
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
@@ -224,6 +225,9 @@ pub struct Invocation {
     #[schemars(range(min = 100, max = 599))]
     pub http_status: Option<u16>,
     pub cost: EstimatedCost,
+    /// What the cost is based on, if the tool states what its calls cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_basis: Option<CostBasis>,
     pub duration_ms: Option<u64>,
     pub idempotency_key: Option<IdempotencyKey>,
     pub context: GrantContext,
@@ -260,6 +264,7 @@ impl From<toolgate_model::invocation::Invocation> for Invocation {
             error: invocation.error.map(|error| InvocationError { code: error.code, message: error.reason }),
             http_status: invocation.http_status,
             cost: EstimatedCost { api_units: 1, estimated_cost_usd: invocation.cost.map(Cost::dollars) },
+            cost_basis: invocation.cost_basis,
             duration_ms: invocation.duration_ms,
             idempotency_key: invocation.idempotency_key,
             context: invocation.context,

@@ -28,9 +28,12 @@ pub mod operations;
 pub mod policies;
 pub mod protected_resource;
 pub mod services;
+pub mod spending;
 pub mod tenants;
 pub mod tools;
 pub mod vaults;
+pub mod work;
+pub mod workflows;
 
 pub use self::document::{DocumentError, ErrorFormat, Heading, document};
 pub use self::endpoint::{Authentication, Endpoint, ErrorResponse, ErrorStatus, Group, Operation, RequestBody};
@@ -38,24 +41,25 @@ pub use self::parameters::{Nothing, PathParameter};
 
 /// All endpoints under `/api/v1` and those for operators, in the order of the document's tags.
 pub fn groups() -> Vec<Group> {
-    vec![
+    let mut groups = vec![
         tenants::group(),
         agents::group(),
+        spending::group(),
         vaults::group(),
         credentials::group(),
         grants::group(),
         services::group(),
         mounts::group(),
+        workflows::group(),
         tools::group(),
         policies::group(),
         approvals::group(),
         invocations::group(),
         detached::group(),
-        audit::group(),
-        master_keys::group(),
-        protected_resource::group(),
-        operations::group(),
-    ]
+    ];
+    groups.extend(work::groups());
+    groups.extend([audit::group(), master_keys::group(), protected_resource::group(), operations::group()]);
+    groups
 }
 
 /// The document of the API under `/api/v1` and for operators.

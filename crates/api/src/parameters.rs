@@ -10,9 +10,13 @@ use toolgate_model::approval::{LinkToken, SessionName};
 use toolgate_model::context::ContextId;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::hook::RunId;
-use toolgate_model::id::{ApprovalId, CredentialId, GrantId, InvocationId, KeyId, StandingApprovalId, VaultId};
+use toolgate_model::id::{
+    ApprovalId, CoordinatorId, CredentialId, GrantId, IntentId, InvocationId, KeyId, LeaseId, PlanId,
+    StandingApprovalId, TaskId, VaultId,
+};
 use toolgate_model::principal::{PrincipalId, TenantId};
 
+use crate::endpoint::PathParameters;
 use crate::policies::PolicyVersionNumber;
 use crate::schemas::Schemas;
 
@@ -22,12 +26,17 @@ use crate::schemas::Schemas;
 #[schemars(inline)]
 pub struct Nothing {}
 
-/// A type for the placeholder of a path.
+/// A type for the placeholder of a path; a pair for two placeholders.
 pub trait PathParameter {
     /// Replaces the description that follows from the name of the placeholder.
     const DESCRIPTION: Option<&'static str> = None;
 
     fn schema(schemas: &mut Schemas) -> Option<Value>;
+
+    /// Description and schema of each placeholder.
+    fn schemas(schemas: &mut Schemas) -> PathParameters {
+        Self::schema(schemas).into_iter().map(|schema| (Self::DESCRIPTION, schema)).collect()
+    }
 
     /// The path with this value in it.
     fn fill(&self, path: &str) -> String;
@@ -40,6 +49,22 @@ impl PathParameter for () {
 
     fn fill(&self, path: &str) -> String {
         path.to_owned()
+    }
+}
+
+impl<A: PathParameter, B: PathParameter> PathParameter for (A, B) {
+    fn schema(_: &mut Schemas) -> Option<Value> {
+        None
+    }
+
+    fn schemas(schemas: &mut Schemas) -> PathParameters {
+        let mut both = A::schemas(schemas);
+        both.extend(B::schemas(schemas));
+        both
+    }
+
+    fn fill(&self, path: &str) -> String {
+        self.1.fill(&self.0.fill(path))
     }
 }
 
@@ -60,9 +85,10 @@ macro_rules! path_parameters {
 }
 
 path_parameters! {
-    ApprovalId, ContextId, CredentialId, GrantId, InvocationId, KeyId, PolicyVersionNumber, PrincipalId, RunId,
+    ApprovalId, ContextId, CoordinatorId, CredentialId, GrantId, IntentId, InvocationId, KeyId, LeaseId, PlanId,
+    PolicyVersionNumber, PrincipalId, RunId,
     ServiceName, SessionName = "The caller's name for the session. The same name of another caller is another session.",
-    StandingApprovalId, TenantId, VaultId,
+    StandingApprovalId, TaskId, TenantId, VaultId,
 }
 
 impl PathParameter for LinkToken {
@@ -120,6 +146,8 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
+/// The path with the value in its first placeholder.
+///
 /// INVARIANT: the ids above consist of characters that need no escaping in a path.
 pub fn replace_placeholder(path: &str, value: &impl Display) -> String {
     match (path.split_once('{'), path.split_once('}')) {

@@ -15,9 +15,9 @@ use crate::reading::Object;
 
 pub use self::replies::{
     ActivePolicies, CheckedPolicies, PolicyProblem, PolicyRule, PolicySchema, PolicyTest, PolicyVersion,
-    PolicyVersionFiles, PolicyVersionPage, PolicyVersionRules, RecordedVerdict, Reevaluation, RejudgedVerdict, Replay,
-    ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, SimulationResponse, SimulationStep, Verdict,
-    VerdictChange,
+    PolicyVersionFiles, PolicyVersionPage, PolicyVersionRules, RecordedVerdict, ReevaluatedVerdict, Reevaluation,
+    Replay, ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, SimulationResponse, SimulationStep,
+    Verdict, VerdictChange,
 };
 
 mod replies;

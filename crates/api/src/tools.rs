@@ -277,6 +277,8 @@ pub struct GrantedTool {
     pub tool_id: Option<ToolId>,
     /// The name to call it by.
     pub name: String,
+    /// A name to call it by of letters, digits, `_` and `-` only, for model APIs: the one that it has over MCP.
+    pub alias: String,
     pub scope: Scope,
     pub description: Option<String>,
     /// JSON Schema 2020-12; `null` if there is none.
@@ -290,6 +292,8 @@ pub struct GrantedTool {
     pub source: GrantSource,
     pub context: GrantContext,
     pub expires_at: Option<Timestamp>,
+    /// `environment` of the credential's metadata, for agents that have grants for several. They see no other member.
+    pub metadata: Map<String, Value>,
     /// The agent that delegated it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "PrincipalId")]

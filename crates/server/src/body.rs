@@ -131,7 +131,7 @@ fn parse_tracking<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     let value = strict_json::parse(bytes).map_err(|error| malformed(&error))?;
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
-        misfit(&path, &error.into_inner().to_string())
+        invalid_member(&path, &error.into_inner().to_string())
     })
 }
 
@@ -140,7 +140,7 @@ fn malformed(error: &StrictJsonError) -> Refusal {
 }
 
 /// Turns a message of the deserialiser into a refusal, leaving out whatever value it quotes.
-pub(crate) fn misfit(path: &str, message: &str) -> Refusal {
+pub(crate) fn invalid_member(path: &str, message: &str) -> Refusal {
     let place = if path.is_empty() || path == "." { "the body" } else { path };
     if let Some(rest) = message.strip_prefix("unknown field `") {
         let (name, expected) = rest.split_once("`, ").unwrap_or((rest, ""));

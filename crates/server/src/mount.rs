@@ -73,8 +73,10 @@ impl<E: Endpoint<Path: parameters::FromPath>> TypedRequest<E> {
         let caller = caller::identify_acting(&mut parts, app).await?;
         let query = parameters::query(&parts.uri)?;
         // A path that is not UTF-8 is not an id.
-        let text = Path::<String>::from_request_parts(&mut parts, app).await.map(|Path(text)| text);
-        let path = parameters::id(&text.unwrap_or_default())?;
+        let values = Path::<Vec<(String, String)>>::from_request_parts(&mut parts, app).await;
+        let values =
+            values.map_or_else(|_| vec![String::new()], |Path(all)| all.into_iter().map(|(_, value)| value).collect());
+        let path = parameters::ids(&values)?;
         let headers = parts.headers.clone();
         let request = Request::from_parts(parts, body);
         // The body of a GET is not read.

@@ -4,6 +4,7 @@
 use toolgate_api::audit::ExportLog;
 use toolgate_api::services::{CreateService, ReplaceService};
 use toolgate_api::tools::{ExplainCall, InvokeTool};
+use toolgate_api::workflows::ApplyWorkflow;
 
 use crate::mount::{endpoint, responding, special};
 use crate::router::Route;
@@ -20,17 +21,24 @@ mod master_keys;
 mod mounts;
 pub(crate) mod progress;
 mod services;
+mod spending;
 mod tenants;
 mod tools;
 mod vaults;
 mod why;
+mod work;
+mod workflows;
 
 /// Every route of this protocol.
 pub fn routes() -> Vec<Route> {
-    vec![
+    let mut routes = vec![
         endpoint(tenants::create),
         endpoint(tenants::list),
         endpoint(tenants::show),
+        endpoint(tenants::update),
+        endpoint(spending::list),
+        endpoint(spending::stop),
+        endpoint(spending::resume),
         endpoint(agents::whoami),
         endpoint(agents::create),
         endpoint(agents::list),
@@ -65,6 +73,8 @@ pub fn routes() -> Vec<Route> {
         endpoint(services::show),
         special::<ReplaceService, _, _>(services::replace),
         endpoint(services::remove),
+        special::<ApplyWorkflow, _, _>(workflows::apply),
+        endpoint(workflows::export),
         endpoint(mounts::create),
         endpoint(mounts::list),
         endpoint(mounts::show),
@@ -94,5 +104,7 @@ pub fn routes() -> Vec<Route> {
         special::<ExportLog, _, _>(audit::export),
         endpoint(master_keys::status),
         endpoint(master_keys::rekey),
-    ]
+    ];
+    routes.extend(work::routes());
+    routes
 }

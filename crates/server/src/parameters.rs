@@ -11,7 +11,7 @@ use toolgate_gate::ports::ledger::PageRequest;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::text::check_identifier;
 
-use crate::body::misfit;
+use crate::body::invalid_member;
 use crate::openintent::error::Denied;
 use crate::router::App;
 
@@ -25,7 +25,7 @@ pub fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refusal> {
             let (path, message) =
                 message.split_once(": ").filter(|(path, _)| !path.contains(' ')).unwrap_or(("", message));
             let place = if path.is_empty() { "the query" } else { path };
-            Err(misfit(place, message))
+            Err(invalid_member(place, message))
         }
     }
 }
@@ -41,11 +41,21 @@ pub trait FromPath: Sized {
     const SHAPE: &'static str;
 
     fn from_path(text: &str) -> Option<Self>;
+
+    /// From the values of all placeholders, which are one for most types.
+    fn from_values(values: &[String]) -> Result<Self, Refusal> {
+        id(values.first().map(String::as_str).unwrap_or_default())
+    }
 }
 
 /// Parses an id. Text of the wrong form names nothing, and the refusal describes the form.
 pub fn id<T: FromPath>(text: &str) -> Result<T, Refusal> {
     T::from_path(text).ok_or_else(|| Refusal::new(T::MISSING, format!("not found: {}", T::SHAPE)))
+}
+
+/// Parses the values of all placeholders of a path.
+pub fn ids<T: FromPath>(values: &[String]) -> Result<T, Refusal> {
+    T::from_values(values)
 }
 
 impl<T: FromPath> FromRequestParts<Arc<App>> for Id<T> {
@@ -64,6 +74,21 @@ impl FromPath for () {
 
     fn from_path(_: &str) -> Option<Self> {
         Some(())
+    }
+}
+
+/// Two ids in one path: if both are wrong, the first one is refused.
+impl<A: FromPath, B: FromPath> FromPath for (A, B) {
+    const MISSING: Code = B::MISSING;
+    const SHAPE: &'static str = B::SHAPE;
+
+    fn from_path(_: &str) -> Option<Self> {
+        None
+    }
+
+    fn from_values(values: &[String]) -> Result<Self, Refusal> {
+        let value = |index: usize| values.get(index).map(String::as_str).unwrap_or_default();
+        Ok((id(value(0))?, id(value(1))?))
     }
 }
 
@@ -107,6 +132,12 @@ path_ids! {
         digits";
     toolgate_model::context::ContextId => RouteNotFound, "an intent's or task's id has letters, digits and . _ : @ -";
     toolgate_model::credential::ServiceName => ServiceNotFound, "the name of a service has letters, digits and . _ : @ -";
+    toolgate_model::id::CoordinatorId => CoordinatorNotFound, "the id of a coordinator is coord_ followed by 26 letters \
+        and digits";
+    toolgate_model::id::IntentId => IntentNotFound, "the id of an intent is intent_ followed by 26 letters and digits";
+    toolgate_model::id::LeaseId => LeaseNotFound, "the id of a lease is lease_ followed by 26 letters and digits";
+    toolgate_model::id::PlanId => PlanNotFound, "the id of a plan is plan_ followed by 26 letters and digits";
+    toolgate_model::id::TaskId => TaskNotFound, "the id of a task is task_ followed by 26 letters and digits";
     toolgate_model::id::VaultId => VaultNotFound, "the id of a vault is vault_ followed by 26 letters and digits";
     toolgate_model::principal::PrincipalId => AgentNotFound, "the id of an agent has letters, digits and . _ : @ -";
     toolgate_model::principal::TenantId => TenantNotFound, "the id of a tenant has letters, digits and . _ : @ -";

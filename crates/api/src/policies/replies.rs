@@ -176,7 +176,7 @@ impl From<VerdictKind> for Verdict {
 /// The decision of policies about a recorded event.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Reevaluation {
-    pub verdict: RejudgedVerdict,
+    pub verdict: ReevaluatedVerdict,
     /// The rules that decide.
     pub policies: Vec<String>,
     /// What was not recorded.
@@ -187,7 +187,7 @@ pub struct Reevaluation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-pub enum RejudgedVerdict {
+pub enum ReevaluatedVerdict {
     Allow,
     Modify,
     Ask,
@@ -195,7 +195,7 @@ pub enum RejudgedVerdict {
     Undecidable,
 }
 
-impl From<VerdictKind> for RejudgedVerdict {
+impl From<VerdictKind> for ReevaluatedVerdict {
     fn from(kind: VerdictKind) -> Self {
         match kind {
             VerdictKind::Allow => Self::Allow,
@@ -236,7 +236,7 @@ pub enum SimulationStep {
     Answered {
         #[schemars(range(min = 200, max = 599))]
         status: u16,
-        body: SimulationResponse,
+        body: Box<SimulationResponse>,
     },
 }
 
@@ -244,7 +244,7 @@ pub enum SimulationStep {
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum SimulationResponse {
-    Refused(ErrorBody),
+    Refused(Box<ErrorBody>),
     Done(Simulation),
 }
 

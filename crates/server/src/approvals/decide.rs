@@ -8,7 +8,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{Channel, Decision, RequestedCoverage, RequestedReach, StandingRequest};
 
 use super::shown::shown;
-use crate::body::misfit;
+use crate::body::invalid_member;
 use crate::mount::TypedRequest;
 use crate::openintent::error::Denied;
 
@@ -24,14 +24,14 @@ struct Extent {
 
 pub(super) async fn decide(request: TypedRequest<DecideApproval>) -> Result<Approval, Denied> {
     let TypedRequest { app, caller, path, body, .. } = request;
-    let wish = match (&body.scope, body.decision) {
-        (Some(scope), Decision::Approve) => wish(scope)?,
+    let standing = match (&body.scope, body.decision) {
+        (Some(scope), Decision::Approve) => standing_request(scope)?,
         // A denial is for this call only.
         _ => None,
     };
     let decision = DecisionRequest {
         decision: body.decision,
-        wish,
+        standing,
         reason: body.reason,
         answer: body.answer,
         idempotency_key: body.idempotency_key,
@@ -42,14 +42,15 @@ pub(super) async fn decide(request: TypedRequest<DecideApproval>) -> Result<Appr
 }
 
 /// Reads `once`, `always`, `{"always": {...}}` or `{"always_prefix": {"prefix": ...}}`.
-fn wish(scope: &Value) -> Result<Option<StandingRequest>, Refusal> {
+fn standing_request(scope: &Value) -> Result<Option<StandingRequest>, Refusal> {
     let (name, extent) = match scope {
         Value::Null => return Ok(None),
         Value::String(word) => (word.as_str(), Extent::default()),
         Value::Object(members) if members.len() == 1 => match members.iter().next() {
-            Some((name, extent @ Value::Object(_))) => {
-                (name.as_str(), Extent::deserialize(extent).map_err(|error| misfit("scope", &error.to_string()))?)
-            }
+            Some((name, extent @ Value::Object(_))) => (
+                name.as_str(),
+                Extent::deserialize(extent).map_err(|error| invalid_member("scope", &error.to_string()))?,
+            ),
             _ => return Err(wrong("its one member must be an object")),
         },
         _ => return Err(wrong("it is neither a string nor an object with one member")),
@@ -83,11 +84,12 @@ mod tests {
 
     #[test]
     fn the_scopes_of_the_protocol_are_read_and_nothing_else() {
-        assert_eq!(wish(&json!("once")), Ok(None));
-        assert_eq!(wish(&Value::Null), Ok(None));
-        let tool = wish(&json!("always")).unwrap().unwrap();
+        assert_eq!(standing_request(&json!("once")), Ok(None));
+        assert_eq!(standing_request(&Value::Null), Ok(None));
+        let tool = standing_request(&json!("always")).unwrap().unwrap();
         assert_eq!((tool.coverage, tool.reach), (RequestedCoverage::Tool, None));
-        let prefix = wish(&json!({"always_prefix": {"prefix": "cargo ", "reach": "workspace", "max_uses": 3}}));
+        let prefix =
+            standing_request(&json!({"always_prefix": {"prefix": "cargo ", "reach": "workspace", "max_uses": 3}}));
         let prefix = prefix.unwrap().unwrap();
         assert_eq!(prefix.coverage, RequestedCoverage::Prefix("cargo ".to_owned()));
         assert_eq!((prefix.reach, prefix.max_uses), (Some(RequestedReach::Workspace), Some(3)));
@@ -105,7 +107,7 @@ mod tests {
             json!({"always": {"reach": "world"}}),
             json!({"always": {"max_uses": -1}}),
         ] {
-            let code = wish(&bad).unwrap_err().code();
+            let code = standing_request(&bad).unwrap_err().code();
             assert!([Code::InvalidField, Code::UnknownField].contains(&code), "{bad}");
         }
     }

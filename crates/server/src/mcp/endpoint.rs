@@ -21,7 +21,7 @@ use super::era::{Era, LegacyVersion};
 use super::live::InSession;
 use super::log_level::LogLevel;
 use super::message::{self, Message, Params, RequestId};
-use super::reply::{Reply, RpcError, challenged, forbidden, only_post, refused};
+use super::reply::{Reply, RpcError, challenged, forbidden, only_post, refused, refused_request};
 use super::sessions::{Known, Owner, SessionId};
 use super::{discover, forward, headers, list, listen, live, origin, tasks};
 use crate::body::{self, Nothing};
@@ -55,7 +55,12 @@ pub(super) async fn get(State(app): State<Arc<App>>, request: Request) -> Respon
     if !accepted::names(&parts.headers, EVENT_STREAM) {
         return RpcError::invalid_request("accept text/event-stream").with_status(StatusCode::NOT_ACCEPTABLE, None);
     }
-    match session.ok().and_then(|id| app.mcp.sessions.open_stream(&owner(&caller), id)) {
+    let found = session.ok().and_then(|id| Some((id, app.mcp.sessions.find(&owner(&caller), id)?)));
+    let Some((id, known)) = found else { return no_session(None) };
+    if !Era::agrees(&parts.headers, known.version) {
+        return other_version(known.version, None);
+    }
+    match app.mcp.sessions.open_stream(&owner(&caller), id) {
         Some(stream) => listen::follow(app, caller, stream).await,
         None => no_session(None),
     }
@@ -150,7 +155,7 @@ impl Incoming {
     }
 
     async fn in_session(self, id: RequestId, method: &str, params: Params) -> Response {
-        let (session, known) = match self.session() {
+        let (session, known) = match self.session(Some(&id)) {
             Ok(found) => found,
             Err(response) => return *response,
         };
@@ -175,7 +180,7 @@ impl Incoming {
         let known = Known { version, capabilities, log_level: None };
         let session = match self.app.mcp.sessions.open(&owner(&self.caller), known) {
             Ok(session) => session,
-            Err(refusal) => return refused(&refusal),
+            Err(refusal) => return refused_request(&refusal, id),
         };
         let mut response = Reply::Result(discover::initialized(version)).response(era, id);
         if let Ok(value) = HeaderValue::try_from(session.to_string()) {
@@ -189,13 +194,13 @@ impl Incoming {
         if Era::of_headers(&self.headers).is_modern() {
             return RpcError::invalid_request("this server sends no requests").response(Era::Modern, None);
         }
-        let session = match self.session() {
+        let session = match self.session(None) {
             Ok((session, _)) => session,
             Err(response) => return *response,
         };
         // One that nobody waits for is of no use, and does no harm.
         if let Some(RequestId(Value::String(id))) = id {
-            self.app.mcp.sessions.answer(session, id, result);
+            self.app.mcp.sessions.respond(session, id, result);
         }
         StatusCode::ACCEPTED.into_response()
     }
@@ -204,7 +209,7 @@ impl Incoming {
         if Era::of(&self.headers, params).is_modern() {
             return StatusCode::ACCEPTED.into_response();
         }
-        let session = match self.session() {
+        let session = match self.session(None) {
             Ok((session, _)) => session,
             Err(response) => return *response,
         };
@@ -215,13 +220,17 @@ impl Incoming {
     }
 
     /// The session that the headers name, if it is the caller's.
-    fn session(&self) -> Result<(SessionId, Known), Box<Response>> {
+    fn session(&self, request: Option<&RequestId>) -> Result<(SessionId, Known), Box<Response>> {
         let Some(named) = session_id(&self.headers) else {
             let reason = "Mcp-Session-Id is missing: open a session with `initialize` first";
-            return Err(Box::new(RpcError::invalid_request(reason).with_status(StatusCode::BAD_REQUEST, None)));
+            return Err(Box::new(RpcError::invalid_request(reason).with_status(StatusCode::BAD_REQUEST, request)));
         };
         let found = named.ok().and_then(|id| Some((id, self.app.mcp.sessions.find(&owner(&self.caller), id)?)));
-        found.ok_or_else(|| Box::new(no_session(None)))
+        let (id, known) = found.ok_or_else(|| Box::new(no_session(request)))?;
+        match Era::agrees(&self.headers, known.version) {
+            true => Ok((id, known)),
+            false => Err(Box::new(other_version(known.version, request))),
+        }
     }
 
     fn context(self, era: Era, id: RequestId, capabilities: Capabilities, params: &Params) -> Context {
@@ -310,6 +319,12 @@ fn session_id(headers: &HeaderMap) -> Option<Result<SessionId, ()>> {
     let first = values.next()?;
     let parsed = first.to_str().ok().filter(|_| values.next().is_none()).and_then(SessionId::parse);
     Some(parsed.ok_or(()))
+}
+
+/// A request that names another version than the one that its session was opened with.
+fn other_version(version: LegacyVersion, id: Option<&RequestId>) -> Response {
+    let reason = format!("MCP-Protocol-Version is not the version of the session, which is {}", version.as_str());
+    RpcError::invalid_request(reason).with_status(StatusCode::BAD_REQUEST, id)
 }
 
 /// A session that has ended, one of somebody else and one that never was are answered alike.

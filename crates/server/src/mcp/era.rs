@@ -68,6 +68,11 @@ impl Era {
         }
     }
 
+    /// Whether a request of a session of this version may have these headers: they name it or none.
+    pub(super) fn agrees(headers: &HeaderMap, version: LegacyVersion) -> bool {
+        !headers.contains_key(VERSION_HEADER) || Self::of_headers(headers) == Self::Legacy(version)
+    }
+
     pub(super) fn is_modern(self) -> bool {
         self == Self::Modern
     }

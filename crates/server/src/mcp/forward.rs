@@ -50,16 +50,34 @@ pub(super) async fn method(context: &mut Context, method: &str, params: Params) 
 /// One page: that of the mount that the cursor names. A mount that fails is left out, so that the others are seen.
 async fn list(context: &Context, list: &List, mut params: Params) -> Result<Reply, RpcError> {
     let cursor = params.take_optional_text("cursor")?;
-    let (start, mut inner) = match cursor.as_deref().map(|cursor| cursor.split_once('\n').unwrap_or((cursor, ""))) {
-        Some((service, inner)) => (service.to_owned(), Some(inner.to_owned()).filter(|inner| !inner.is_empty())),
-        None => (String::new(), None),
-    };
     let mut tools = mounted(context, list.tool).await?;
-    tools.retain(|tool| tool.service.as_str() >= start.as_str());
+    let mut inner = None;
+    if let Some(cursor) = cursor.as_deref() {
+        let service = match cursor.split_once('\n') {
+            Some((service, of_server)) => {
+                inner = Some(of_server.to_owned());
+                service
+            }
+            None => cursor,
+        };
+        tools.retain(|tool| tool.service.as_str() >= service);
+        // Where the mount is gone meanwhile, the client begins again.
+        if tools.first().is_none_or(|first| first.service.as_str() != service) {
+            return Err(RpcError::unknown_cursor());
+        }
+    }
     let mut members = Map::from_iter([(list.member.to_owned(), json!([]))]);
     for (number, tool) in tools.iter().enumerate() {
         let arguments = inner.take().map(|cursor| Map::from_iter([("cursor".to_owned(), json!(cursor))]));
-        let Ok(mut found) = invoke(context, tool, arguments.unwrap_or_default()).await else { continue };
+        let has_cursor = arguments.is_some();
+        let mut found = match invoke(context, tool, arguments.unwrap_or_default()).await {
+            Ok(found) => found,
+            // The server does not know its own cursor.
+            Err(error) if has_cursor && error.code == RpcError::unknown_cursor().code => {
+                return Err(RpcError::unknown_cursor());
+            }
+            Err(_) => continue,
+        };
         let mut elements = match found.remove(list.member) {
             Some(Value::Array(elements)) => elements,
             _ => Vec::new(),

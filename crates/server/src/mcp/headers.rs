@@ -30,21 +30,30 @@ pub(super) fn check(headers: &HeaderMap, method: &str, params: &Params) -> Resul
         let reason = format!("`params._meta` lacks `{}`, which must be an object", super::client::CAPABILITIES);
         return Err(RpcError::invalid_params(reason));
     }
-    if single(headers, VERSION_HEADER)?.is_none_or(|named| named != version) {
-        return Err(RpcError::header_mismatch("MCP-Protocol-Version is not the version that the body names"));
+    match single(headers, VERSION_HEADER)? {
+        Some(named) if named == version => {}
+        Some(_) => {
+            return Err(RpcError::header_mismatch("MCP-Protocol-Version is not the version that the body names"));
+        }
+        None => {
+            let reason = "MCP-Protocol-Version is missing: send the version that the body names in it";
+            return Err(RpcError::header_mismatch(reason));
+        }
     }
     if version != MODERN {
         return Err(RpcError::unsupported_version(version));
     }
-    if single(headers, METHOD_HEADER)? != Some(method) {
-        return Err(RpcError::header_mismatch("Mcp-Method is not the method of the body"));
+    match single(headers, METHOD_HEADER)? {
+        Some(named) if named == method => {}
+        Some(_) => return Err(RpcError::header_mismatch("Mcp-Method is not the method of the body")),
+        None => return Err(RpcError::header_mismatch("Mcp-Method is missing: send the method of the body in it")),
     }
     let Some(Value::String(name)) = named(method).and_then(|member| params.get(member)) else { return Ok(()) };
-    let header = single(headers, NAME_HEADER)?.map(unwrapped);
-    if header.flatten().is_none_or(|header| header != *name) {
-        return Err(RpcError::header_mismatch("Mcp-Name is not the name in the body"));
+    match single(headers, NAME_HEADER)?.map(unwrapped) {
+        Some(Some(header)) if header == *name => Ok(()),
+        Some(_) => Err(RpcError::header_mismatch("Mcp-Name is not the name in the body")),
+        None => Err(RpcError::header_mismatch("Mcp-Name is missing: send the name in the body in it")),
     }
-    Ok(())
 }
 
 /// The member of the parameters that `Mcp-Name` repeats.

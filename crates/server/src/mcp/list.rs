@@ -6,7 +6,6 @@ use serde_json::json;
 use toolgate_gate::Caller;
 use toolgate_gate::catalog::Tool;
 use toolgate_gate::refusal::Refusal;
-use toolgate_model::tool_alias;
 
 use super::era::Era;
 use super::message::Params;
@@ -28,15 +27,24 @@ pub(super) async fn visible(app: &App, caller: &Caller) -> Result<Vec<Arc<Tool>>
 
 pub(super) async fn tools(app: &App, caller: &Caller, era: Era, params: &mut Params) -> Result<Reply, RpcError> {
     let after = params.take_optional_text("cursor")?;
-    if after.as_deref().is_some_and(|after| tool_alias::read(after).is_none()) {
-        return Err(RpcError::invalid_params("`params.cursor` is not one that a list gave"));
-    }
     if progressive::is_on(caller) {
+        if after.is_some() {
+            return Err(RpcError::unknown_cursor());
+        }
         let listings = progressive::listings().map(|listing| listing.to_string());
         return Ok(Reply::Written(written(listings.iter().map(String::as_str), None, era)));
     }
     let tools = visible(app, caller).await.map_err(|refusal| RpcError::of_refusal(&refusal))?;
-    let start = after.map_or(0, |after| tools.partition_point(|tool| tool.alias().as_str() <= after.as_str()));
+    let start = match after {
+        None => 0,
+        Some(after) => {
+            let start = tools.partition_point(|tool| tool.alias().as_str() <= after.as_str());
+            // Where the last tool of a page is gone meanwhile, the client begins again.
+            let last = start.checked_sub(1).and_then(|last| tools.get(last));
+            last.filter(|last| last.alias().as_str() == after).ok_or_else(RpcError::unknown_cursor)?;
+            start
+        }
+    };
     let rest = tools.get(start..).unwrap_or_default();
     let page = rest.get(..PAGE).unwrap_or(rest);
     let next = page.last().filter(|_| rest.len() > page.len()).map(|last| last.alias().as_str());

@@ -15,7 +15,7 @@ use toolgate_model::permission::Permission;
 
 use super::call::Context;
 use super::message::{Params, RequestId};
-use super::reply::{Reply, RpcError, refused};
+use super::reply::{Reply, RpcError, refused, refused_request};
 use super::sessions::OpenStream;
 use super::sse;
 use crate::event_stream::{self, Following};
@@ -53,7 +53,7 @@ pub(super) async fn subscribe(context: Context, mut params: Params) -> Result<Re
     );
     let kind = Kind { params: json!({"_meta": meta}), hears };
     let opened = open(context.app, context.caller, kind, None, vec![acknowledged]).await;
-    Ok(Reply::Whole(Box::new(opened.unwrap_or_else(|refusal| refused(&refusal)))))
+    Ok(Reply::Whole(Box::new(opened.unwrap_or_else(|refusal| refused_request(&refusal, &context.id)))))
 }
 
 /// Opens the stream of a session.

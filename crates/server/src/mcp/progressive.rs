@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use toolgate_gate::Caller;
 use toolgate_gate::catalog::Tool;
 use toolgate_model::text::Line;
+use toolgate_model::visible::visible;
 
 use super::call::Context;
 use super::reply::{Reply, RpcError};
@@ -21,6 +22,9 @@ const FOUND: u64 = 10;
 const MOST_FOUND: u64 = 50;
 /// How much of a description a search shows, in characters.
 const SHOWN: usize = 300;
+
+/// How much of the name of an unknown argument is repeated, in characters.
+const NAMED: usize = 64;
 
 /// Whether the clients of a caller search for tools.
 pub(super) fn is_on(caller: &Caller) -> bool {
@@ -76,6 +80,19 @@ pub(super) async fn wanted(
     name: &str,
     mut arguments: Map<String, Value>,
 ) -> Result<Wanted, RpcError> {
+    let known: &[&str] = match name {
+        CALL => &["name", "arguments"],
+        DESCRIBE => &["name"],
+        SEARCH => &["query", "limit"],
+        _ => return Err(RpcError::unknown_tool()),
+    };
+    if let Some(unknown) = arguments.keys().find(|member| !known.contains(&member.as_str())) {
+        let unknown: String = visible(unknown).chars().take(NAMED).collect();
+        let known = known.join("` and `");
+        let hint = if name == CALL { ": what the tool takes goes into `arguments`" } else { "" };
+        let reason = format!("`{name}` takes `{known}`, and no `{unknown}`{hint}");
+        return Ok(Wanted::Result(result::error_result(&reason)));
+    }
     let named = match arguments.remove("name") {
         Some(Value::String(named)) => Some(named),
         _ => None,

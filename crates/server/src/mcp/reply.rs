@@ -56,6 +56,13 @@ impl RpcError {
         Self::invalid_params("`requestState` is not one that was given for this call, or it was used")
     }
 
+    /// The same for every cursor that is of no use, whatever the reason.
+    pub(super) fn unknown_cursor() -> Self {
+        Self::invalid_params(
+            "`params.cursor` is not one that this list gave, or it is outdated: list from the beginning",
+        )
+    }
+
     pub(super) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32603, message)
     }
@@ -124,9 +131,18 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
     challenged(refusal, challenge::Request::default())
 }
 
+/// The refusal of a request whose message was read.
+pub(super) fn refused_request(refusal: &Refusal, id: &RequestId) -> Response {
+    refusal_of(refusal, challenge::Request::default(), Some(id))
+}
+
 /// The refusal of a caller, which tells how it gets a credential.
 pub(super) fn challenged(refusal: &Refusal, request: challenge::Request<'_>) -> Response {
-    let mut response = RpcError::of_refusal(refusal).with_status(status_of(refusal.code()), None);
+    refusal_of(refusal, request, None)
+}
+
+fn refusal_of(refusal: &Refusal, request: challenge::Request<'_>, id: Option<&RequestId>) -> Response {
+    let mut response = RpcError::of_refusal(refusal).with_status(status_of(refusal.code()), id);
     let headers = response.headers_mut();
     challenge::add(headers, refusal, request);
     let retry_after = refusal.details().find(|(name, _)| *name == "retry_after_seconds");

@@ -204,7 +204,7 @@ impl Sessions {
     }
 
     /// Takes the response of the client to a request.
-    pub(super) fn answer(&self, id: SessionId, request: &str, response: Responded) {
+    pub(super) fn respond(&self, id: SessionId, request: &str, response: Responded) {
         let sender = self.state().open.get_mut(&id).and_then(|session| session.asked.remove(request));
         sender.map(|sender| sender.send(response));
     }

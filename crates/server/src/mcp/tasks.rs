@@ -1,6 +1,8 @@
 //! The extension for calls that take long (`io.modelcontextprotocol/tasks`): a client that declares it gets the id of the
 //! detached call in the place of its result, and asks for it as often as it likes. The call is stored before its id is told.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 use toolgate_gate::call::DetachedView;
 use toolgate_gate::refusal::Code;
@@ -15,8 +17,19 @@ use super::result;
 /// How often a client should ask, in milliseconds.
 const POLL_INTERVAL: u64 = 5_000;
 
-/// The result of a call that became a task.
+/// How long the beginning of a call may take before its client gets a task.
+const BEGINNING: Duration = Duration::from_secs(2);
+
+/// The result of a call that was detached: a task, unless it has ended at once. That needs no place among the stored ones.
 pub(super) async fn created(context: &Context, id: InvocationId) -> Result<Reply, RpcError> {
+    let begun = context.app.gate.detached.detached_call_begun(&context.caller, id, BEGINNING).await;
+    if let Ok(DetachedView::Ended(outcome)) = begun {
+        // Its result is sent now: if it is lost with the connection, so is every other result.
+        if let Err(refusal) = context.app.gate.pipeline.picked_up(&context.caller, id).await {
+            tracing::warn!(%id, %refusal, "the result of a call was sent and could not be forgotten");
+        }
+        return context.delivered(*outcome).map(Reply::Result);
+    }
     let mut members = task(context, id, "working");
     members.insert("resultType".to_owned(), json!("task"));
     members.insert("statusMessage".to_owned(), json!("waiting for a person's approval"));
@@ -31,6 +44,10 @@ pub(super) async fn get(context: &Context, params: Params) -> Result<Reply, RpcE
         DetachedView::Open(_) => return Ok(Reply::Result(task(context, id, "working"))),
         DetachedView::Ended(outcome) => *outcome,
     };
+    // It can be fetched again, until another call needs its place.
+    if let Err(refusal) = context.app.gate.detached.fetched(&context.caller, id).await {
+        tracing::warn!(%id, %refusal, "could not note that the result of a task was fetched");
+    }
     if outcome.as_ref().is_err_and(|denial| denial.refusal.code() == Code::CallCancelled) {
         return Ok(Reply::Result(task(context, id, "cancelled")));
     }

@@ -23,7 +23,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::id::InvocationId;
 
 use super::error::Denied;
-use super::invoke::{answered, result_response};
+use super::invoke::{last_step, result_response};
 use super::progress;
 use crate::mount::TypedRequest;
 use crate::parameters::page;
@@ -211,11 +211,11 @@ impl Following {
                 }
                 Ok(DetachedView::Ended(outcome)) => {
                     self.ended = true;
-                    return Some(answered(outcome.map_err(Denied::from)));
+                    return Some(last_step(outcome.map_err(Denied::from)));
                 }
                 Err(refusal) => {
                     self.ended = true;
-                    return Some(answered(Err(refusal.into())));
+                    return Some(last_step(Err(refusal.into())));
                 }
             }
             tokio::select! {

@@ -35,7 +35,7 @@ impl From<Denial> for Denied {
 
 impl Denied {
     pub(crate) fn status(&self) -> StatusCode {
-        status(self.refusal.code())
+        status_of(&self.refusal)
     }
 
     pub(crate) fn body(&self) -> ErrorBody {
@@ -55,7 +55,10 @@ impl Denied {
             details,
         };
         let status = if self.admitted { RefusedStatus::Unknown } else { RefusedStatus::Denied };
-        ErrorBody::new(status, error, self.invocation)
+        let member = |name: &str| error.details.get(name).cloned();
+        let current_version = member("current_version").and_then(|version| version.as_u64());
+        let existing_lease = member("existing_lease").and_then(|lease| serde_json::from_value(lease).ok());
+        ErrorBody { current_version, existing_lease, ..ErrorBody::new(status, error, self.invocation) }
     }
 }
 
@@ -72,12 +75,21 @@ impl IntoResponse for Denied {
     }
 }
 
+pub(crate) fn status_of(refusal: &Refusal) -> StatusCode {
+    match refusal.kind() == refusal.code().kind() {
+        true => status(refusal.code()),
+        // A total that is used up, which time does not change.
+        false => StatusCode::FORBIDDEN,
+    }
+}
+
 /// The SDK raises its `ValidationError` for 400 only, so whatever is wrong with a request itself is 400.
 pub(crate) fn status(code: Code) -> StatusCode {
     match code {
         Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Code::VersionRequired => StatusCode::PRECONDITION_REQUIRED,
         other => match other.kind() {
             Kind::BadGateway => StatusCode::BAD_GATEWAY,
             Kind::Conflict => StatusCode::CONFLICT,

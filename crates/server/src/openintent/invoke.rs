@@ -125,7 +125,7 @@ pub(super) fn result_response(result: CallResult) -> Response {
 }
 
 /// The last step of a call that is followed step by step.
-pub(super) fn answered(outcome: Result<CallResult, Denied>) -> CallStep {
+pub(super) fn last_step(outcome: Result<CallResult, Denied>) -> CallStep {
     let (status, body) = ended(outcome);
     CallStep::Answered { status: status.as_u16(), body: Box::new(body) }
 }

@@ -22,7 +22,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_gate::request_context::in_current_request;
 
 use super::error::Denied;
-use super::invoke::answered;
+use super::invoke::last_step;
 use crate::accepted;
 use crate::approvals::shown::shown;
 use crate::router::App;
@@ -108,7 +108,7 @@ impl ProgressLines {
             self.call = Some(Calling::Ended(Box::new(outcome)));
             return Some(progress_line(&self.app, step).await);
         }
-        Some(answered(outcome))
+        Some(last_step(outcome))
     }
 }
 

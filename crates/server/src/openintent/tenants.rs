@@ -1,7 +1,9 @@
 //! Tenants.
 
 use toolgate_api::reply::{NextCursor, ShownKey};
-use toolgate_api::tenants::{CreateTenant, ListTenants, NewAdministrator, NewTenant, ShowTenant, Tenant, TenantPage};
+use toolgate_api::tenants::{
+    CreateTenant, ListTenants, NewAdministrator, NewTenant, ShowTenant, Tenant, TenantPage, UpdateTenant,
+};
 
 use super::error::Denied;
 use crate::mount::TypedRequest;
@@ -19,6 +21,11 @@ pub(super) async fn list(request: TypedRequest<ListTenants>) -> Result<TenantPag
     let page = app.gate.administration.tenants(&caller, page(query.limit, query.cursor)?).await?;
     let tenants = page.items.into_iter().map(Tenant::from).collect();
     Ok(TenantPage { tenants, next_cursor: NextCursor(page.next) })
+}
+
+pub(super) async fn update(request: TypedRequest<UpdateTenant>) -> Result<Tenant, Denied> {
+    let TypedRequest { app, caller, path, body, .. } = request;
+    Ok(app.gate.administration.set_tenant_budget(&caller, &path, body.budget).await?.into())
 }
 
 pub(super) async fn show(request: TypedRequest<ShowTenant>) -> Result<Tenant, Denied> {

@@ -57,6 +57,8 @@ fn by_service(tools: &[Arc<catalog::Tool>]) -> Vec<ServiceTools> {
 fn granted_tool(granted: &discovery::GrantedTool) -> GrantedTool {
     let (held_grant, tool) = (&granted.held_grant, &granted.tool);
     let above = held_grant.lineage.ancestors().last();
+    let environment =
+        held_grant.credential.metadata.get_key_value("environment").filter(|(_, value)| value.is_string());
     GrantedTool {
         grant_id: held_grant.grant(),
         service: tool.service.clone(),
@@ -64,6 +66,7 @@ fn granted_tool(granted: &discovery::GrantedTool) -> GrantedTool {
         version: tool.version.clone(),
         tool_id: tool.id(),
         name: tool.service.with_tool(tool.name.as_str()),
+        alias: tool.alias().to_string(),
         scope: tool.definition.scope.clone(),
         description: tool.definition.description.clone(),
         parameters: tool.definition.parameters.clone(),
@@ -74,6 +77,7 @@ fn granted_tool(granted: &discovery::GrantedTool) -> GrantedTool {
         source: if above.is_none() { GrantSource::Direct } else { GrantSource::Delegated },
         context: held_grant.effective.context.clone(),
         expires_at: held_grant.effective.expires_at,
+        metadata: environment.map(|(name, value)| (name.clone(), value.clone())).into_iter().collect(),
         delegated_from: above.map(|grant| grant.agent.clone()),
     }
 }

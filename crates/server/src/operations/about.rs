@@ -26,8 +26,18 @@ pub(super) async fn openintent() -> Json<Discovery> {
     Json(Discovery {
         protocol: "OpenIntent Coordination Protocol".to_owned(),
         version: "0.1".to_owned(),
-        capabilities: texts(&["agents", "events", "access-control", "tools"]),
-        rfcs: texts(&["RFC-0014"]),
+        capabilities: texts(&[
+            "intents",
+            "events",
+            "agents",
+            "state-patches",
+            "optimistic-concurrency",
+            "cost-tracking",
+            "leasing",
+            "access-control",
+            "tools",
+        ]),
+        rfcs: texts(&["RFC-0001", "RFC-0003", "RFC-0009", "RFC-0012", "RFC-0013", "RFC-0014"]),
         open_api_url: ShowOpenApi::PATH.to_owned(),
     })
 }

@@ -1,8 +1,8 @@
 //! Policies in the types of the API.
 
 use toolgate_api::policies::{
-    CheckedPolicies, PolicyProblem, PolicyRule, PolicyTest, PolicyVersionNumber, RecordedVerdict, Reevaluation,
-    RejudgedVerdict, Replay, ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, SimulationStep,
+    CheckedPolicies, PolicyProblem, PolicyRule, PolicyTest, PolicyVersionNumber, RecordedVerdict, ReevaluatedVerdict,
+    Reevaluation, Replay, ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, SimulationStep,
     VerdictChange,
 };
 use toolgate_gate::authority::policies as authority;
@@ -138,7 +138,7 @@ fn reevaluated(reevaluated: policy_book::Reevaluation) -> Reevaluation {
             Reevaluation { verdict: kind.into(), policies, missing: Vec::new() }
         }
         policy_book::Reevaluation::Undecidable { policies, missing } => {
-            Reevaluation { verdict: RejudgedVerdict::Undecidable, policies, missing }
+            Reevaluation { verdict: ReevaluatedVerdict::Undecidable, policies, missing }
         }
     }
 }

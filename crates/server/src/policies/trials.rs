@@ -59,12 +59,12 @@ fn lines(app: Arc<App>, simulating: Simulating) -> Response {
                 Ok(Some(progress)) => (shown::simulation_progress(&progress), Some(simulating)),
                 Ok(None) => {
                     let body = SimulationResponse::Done(shown::simulation(simulating.finish()));
-                    (SimulationStep::Answered { status: 200, body }, None)
+                    (SimulationStep::Answered { status: 200, body: Box::new(body) }, None)
                 }
                 Err(refusal) => {
                     let denied = Denied::from(refusal);
-                    let body = SimulationResponse::Refused(denied.body());
-                    (SimulationStep::Answered { status: denied.status().as_u16(), body }, None)
+                    let body = SimulationResponse::Refused(Box::new(denied.body()));
+                    (SimulationStep::Answered { status: denied.status().as_u16(), body: Box::new(body) }, None)
                 }
             };
             Some((progress::line(&step), rest))

@@ -113,10 +113,10 @@ async fn a_client_responds_in_its_own_session_once_and_has_only_so_much_to_respo
     let (one, other) = (owner("one"), owner("other"));
     let (id, foreign) = (fixture.open(&one), fixture.open(&other));
     let Asked { id: request, response } = fixture.sessions.ask(id).unwrap();
-    fixture.sessions.answer(foreign, &request, Err(-1));
-    fixture.sessions.answer(id, "toolgate-0", Err(-1));
-    fixture.sessions.answer(id, &request, Ok(Map::new()));
-    fixture.sessions.answer(id, &request, Err(-1));
+    fixture.sessions.respond(foreign, &request, Err(-1));
+    fixture.sessions.respond(id, "toolgate-0", Err(-1));
+    fixture.sessions.respond(id, &request, Ok(Map::new()));
+    fixture.sessions.respond(id, &request, Err(-1));
     assert_eq!(response.await.unwrap(), Ok(Map::new()));
 
     let mut open: Vec<Asked> = (0..ASKED_LIMIT).map(|_| fixture.sessions.ask(id).unwrap()).collect();
