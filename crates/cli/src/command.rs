@@ -14,10 +14,12 @@ use crate::private_file::PrivateFileError;
 mod agent;
 mod approvals;
 mod audit;
+mod budget;
 mod completions;
 pub(crate) mod config;
 mod connect;
 mod connection;
+mod coordinator;
 mod credential;
 pub(crate) mod demo;
 mod diff;
@@ -25,6 +27,7 @@ mod grant;
 mod help;
 mod hook;
 pub(crate) mod host;
+mod intent;
 mod invocation;
 mod key;
 mod line_reader;
@@ -35,12 +38,15 @@ mod material;
 mod mcp;
 mod mount;
 mod paging;
+mod plan;
 mod policy;
 mod profile;
 pub(crate) mod recover;
 pub(crate) mod serve;
 mod service;
 pub(crate) mod stop;
+mod stop_calls;
+mod task;
 mod tenant;
 #[cfg(test)]
 mod tests;
@@ -50,6 +56,7 @@ mod typos;
 pub(crate) mod values;
 mod vault;
 mod whoami;
+mod workflow;
 
 /// Gateway between AI agents and their tools: keeps credentials, checks grants and records every call.
 ///
@@ -79,14 +86,24 @@ enum Command {
     Serve(serve::Serve),
     Tenant(tenant::Tenant),
     Agent(agent::Agent),
+    Budget(budget::Budget),
+    Stop(stop_calls::StopCommand),
+    Resume(stop_calls::ResumeCommand),
     Key(key::Key),
     Vault(vault::Vault),
     Credential(credential::Credential),
     Grant(grant::Grant),
     Service(service::Service),
+    Apply(workflow::Apply),
+    Diff(workflow::Diff),
+    Export(workflow::Export),
     Mount(mount::Mount),
     Tool(tool::Tool),
     Invocation(invocation::Invocation),
+    Intent(intent::Intent),
+    Plan(plan::Plan),
+    Task(task::Task),
+    Coordinator(coordinator::Coordinator),
     Approvals(approvals::Approvals),
     Policy(policy::Policy),
     Trace(trace::Trace),
@@ -190,6 +207,9 @@ impl CommandLine {
             Command::Config(config) => finish(config.json, local.config(config).map(Some)),
             Command::Tenant(Tenant { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Agent(Agent { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Budget(Budget { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Stop(stop) => asked(&stop.connection, stop.run()),
+            Command::Resume(resume) => asked(&resume.connection, resume.run()),
             Command::Key(Key { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Vault(Vault { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Credential(Credential { connection, action }) => asked(&connection, action.run(&connection)),
@@ -198,10 +218,17 @@ impl CommandLine {
             Command::Mount(Mount { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Intent(Intent { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Plan(Plan { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Task(Task { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Coordinator(Coordinator { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Approvals(Approvals { connection, action }) => {
                 asked(&connection, approvals::run(&connection, action))
             }
             Command::Policy(Policy { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Apply(apply) => asked(&apply.connection, apply.run()),
+            Command::Diff(diff) => asked(&diff.connection, diff.run()),
+            Command::Export(export) => asked(&export.connection, export.run()),
             Command::Trace(trace) => asked(&trace.connection, trace.run()),
             Command::Audit(Audit { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Login(login) => asked(&login.connection, login.run()),
@@ -215,15 +242,20 @@ impl CommandLine {
 use agent::Agent;
 use approvals::Approvals;
 use audit::Audit;
+use budget::Budget;
 pub(crate) use connection::Connection;
+use coordinator::Coordinator;
 use credential::Credential;
 use grant::Grant;
+use intent::Intent;
 use invocation::Invocation;
 use key::Key;
 use local::LocalCommands;
 use mount::Mount;
+use plan::Plan;
 use policy::Policy;
 use service::Service;
+use task::Task;
 use tenant::Tenant;
 use tool::Tool;
 use vault::Vault;

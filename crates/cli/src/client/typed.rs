@@ -23,6 +23,7 @@ pub struct TypedRequest<'a, E> {
     path: String,
     query: String,
     body: Option<Zeroizing<Vec<u8>>>,
+    version: Option<HeaderValue>,
     endpoint: PhantomData<E>,
 }
 
@@ -35,7 +36,7 @@ pub enum Outcome<T> {
 impl Client {
     pub fn to<E: Endpoint>(&self) -> TypedRequest<'_, E> {
         let path = E::PATH.to_owned();
-        TypedRequest { client: self, path, query: String::new(), body: None, endpoint: PhantomData }
+        TypedRequest { client: self, path, query: String::new(), body: None, version: None, endpoint: PhantomData }
     }
 }
 
@@ -45,10 +46,10 @@ impl<'a, E: Endpoint> TypedRequest<'a, E> {
         Self { path: path.fill(E::PATH), ..self }
     }
 
-    /// Sets the path parameter to text that the user typed. The gate validates it.
+    /// Sets the first path parameter that is not set yet to text that the user typed. The gate validates it.
     #[must_use]
     pub fn named(self, text: &str) -> Self {
-        Self { path: replace_placeholder(E::PATH, &escaped(text)), ..self }
+        Self { path: replace_placeholder(&self.path, &escaped(text)), ..self }
     }
 
     #[must_use]
@@ -59,6 +60,12 @@ impl<'a, E: Endpoint> TypedRequest<'a, E> {
     #[must_use]
     pub fn body(self, body: &E::Body) -> Self {
         Self { body: content(body), ..self }
+    }
+
+    /// Sets the version that the change is decided on.
+    #[must_use]
+    pub fn version(self, version: u64) -> Self {
+        Self { version: Some(HeaderValue::from(version)), ..self }
     }
 
     /// Sets a body that contains secrets, as bytes that are wiped.
@@ -152,7 +159,8 @@ impl<'a, E: Endpoint> TypedRequest<'a, E> {
         self,
         header: Option<(HeaderName, HeaderValue)>,
     ) -> Result<http::Response<hyper::body::Incoming>, ClientError> {
-        self.client.open(header, E::METHOD, &self.target(), self.body).await
+        let version = self.version.clone().map(|version| (header::IF_MATCH, version));
+        self.client.open(header.or(version), E::METHOD, &self.target(), self.body).await
     }
 }
 

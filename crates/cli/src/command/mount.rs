@@ -1,5 +1,7 @@
 //! `toolgate mount`: MCP servers behind the gate, and what people decide about the tools that they offer.
 
+use std::fmt::Display;
+
 use clap::{Args, Subcommand};
 use serde_json::json;
 use toolgate_api::mounts::{
@@ -125,11 +127,14 @@ impl Action {
                     (0, false) => format!("{}: nothing has changed.", checked.mount.summary.name),
                     (tools, server) => {
                         let server = if server { " and what the server says about itself" } else { "" };
-                        format!("{}: {tools} tools{server} were quarantined.", checked.mount.summary.name)
+                        let were = if tools == 1 && server.is_empty() { "was" } else { "were" };
+                        let tools = number_of(tools);
+                        format!("{}: {tools}{server} {were} quarantined.", checked.mount.summary.name)
                     }
                 };
                 if checked.restored > 0 {
-                    text.push_str(&format!(" {} tools are listed again as accepted.", checked.restored));
+                    let are = if checked.restored == 1 { "is" } else { "are" };
+                    text.push_str(&format!(" {} {are} listed again as accepted.", number_of(checked.restored)));
                 }
                 let aside = waiting(&checked.mount);
                 Ok(Report::new(checked, text).with_aside(aside))
@@ -158,7 +163,8 @@ impl Decisions {
         let accepted = self.accepted(&review)?;
         let rejected = review::hashes(&review, &self.reject)?;
         let (accepts, rejects) = (accepted.tools.len(), rejected.len());
-        prompt::confirm(&format!("this accepts {accepts} and rejects {rejects} tools of {}", self.name), self.yes)?;
+        let (accepts_text, rejects_text) = (number_of(accepts), number_of(rejects));
+        prompt::confirm(&format!("this accepts {accepts_text} and rejects {rejects_text} of {}", self.name), self.yes)?;
         let mut mount = None;
         if accepted.server.is_some() || !accepted.tools.is_empty() {
             mount = Some(accept(client, &self.name, &accepted).await?);
@@ -167,8 +173,10 @@ impl Decisions {
             let body = RejectRequest { tools: rejected };
             mount = Some(client.to::<RejectMount>().named(&self.name).body(&body).send().await?);
         }
-        let text = format!("{accepts} tools were accepted and {rejects} rejected.");
-        Ok(Report::new(json!({"accepted": accepts, "rejected": rejects, "mount": mount}), text))
+        let were = if accepts == 1 { "was" } else { "were" };
+        let text = format!("{accepts_text} {were} accepted and {rejects} rejected.");
+        let aside = mount.as_ref().filter(|_| accepts > 0).map(granting).unwrap_or_default();
+        Ok(Report::new(json!({"accepted": accepts, "rejected": rejects, "mount": mount}), text).with_aside(aside))
     }
 
     fn accepted(&self, review: &MountReview) -> Result<AcceptRequest, Failure> {
@@ -199,12 +207,31 @@ fn described(mount: &Mounted) -> String {
     format!("{}\n\n{}", output::details(&summary), table_of(&mount.tools, &columns))
 }
 
+/// How agents get the tools of a mount.
+fn granting(mount: &Mounted) -> String {
+    match mount.summary.credential_id {
+        Some(credential) => format!(
+            "Let an agent call them with `toolgate grant create AGENT {credential} --scope TOOL`, with a --scope for each tool."
+        ),
+        None => format!(
+            "To let agents call them, add a credential of service {} with `toolgate credential add`, and grant it.",
+            clean(mount.summary.name.as_str())
+        ),
+    }
+}
+
 fn waiting(mount: &Mounted) -> String {
     match mount.summary.quarantined {
         0 => String::new(),
         count => format!(
-            "{count} tools wait for a decision; see `toolgate mount review {}`.",
+            "{} {} for a decision; see `toolgate mount review {}`.",
+            number_of(count),
+            if count == 1 { "waits" } else { "wait" },
             clean(mount.summary.name.as_str())
         ),
     }
+}
+
+fn number_of<T: Display + PartialEq + From<u8>>(tools: T) -> String {
+    if tools == T::from(1) { format!("{tools} tool") } else { format!("{tools} tools") }
 }

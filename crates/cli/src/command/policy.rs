@@ -121,6 +121,11 @@ pub(crate) enum Action {
     },
 }
 
+/// The files of a policy set, as they are sent.
+pub(super) fn files_of(folder: &Path) -> Result<toolgate_api::policies::PolicyFiles, Failure> {
+    Ok(folder::to_request(&folder::read(folder)?))
+}
+
 impl Action {
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         match self {

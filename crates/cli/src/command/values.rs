@@ -122,7 +122,15 @@ pub(super) fn typed_option<T: DeserializeOwned>(
 
 /// Parses `NAME=JSON`.
 pub(super) fn parse_constraint(text: &str) -> Result<(String, Value), String> {
-    let advice = "use NAME=JSON, such as max_invocations_per_hour=100 or 'allowed_hosts=[\"api.example.com\"]'";
+    named_json(text, "use NAME=JSON, such as max_invocations_per_hour=100 or 'allowed_hosts=[\"api.example.com\"]'")
+}
+
+/// Parses `NAME=JSON`, for a member of any JSON object.
+pub(super) fn parse_member(text: &str) -> Result<(String, Value), String> {
+    named_json(text, "use NAME=JSON, such as progress=0.5 or 'phase=\"start\"'")
+}
+
+fn named_json(text: &str, advice: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or(advice)?;
     let value = strict_json::parse(value.as_bytes()).map_err(|error| format!("{error}; {advice}"))?;
     Ok((name.to_owned(), value))

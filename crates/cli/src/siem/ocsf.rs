@@ -8,6 +8,7 @@ mod findings;
 mod mounts;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -32,7 +33,7 @@ struct Mapped {
 pub fn to_ocsf(stored: &StoredEvent) -> Map<String, Value> {
     let event = &stored.event;
     let mapped = calls::map(event).or_else(|| authority::map(event));
-    let mapped = mapped.or_else(|| findings::map(event)).or_else(|| mounts::map(event));
+    let mapped = mapped.or_else(|| findings::map(event)).or_else(|| mounts::map(event)).or_else(|| work::map(event));
     let mapped = mapped.unwrap_or_else(|| other(&event.payload));
     let Mapped { class, activity, outcome, severity, attributes, unmapped } = mapped;
     let (category_uid, category_name) = class.category();
@@ -122,22 +123,7 @@ fn present<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
 
 /// The run of an event: the named one, or the call itself.
 fn run_or_call(event: &Event) -> Option<String> {
-    event.run.clone().or_else(|| call_id(&event.payload))
-}
-
-fn call_id(payload: &EventPayload) -> Option<String> {
-    let text = |id: &dyn ToString| Some(id.to_string());
-    match payload {
-        EventPayload::AgentToolCalled(called) => text(&called.call_id),
-        EventPayload::ApprovalRequested(requested) => text(&requested.invocation_id),
-        EventPayload::CallDetached(detached) => text(&detached.invocation_id),
-        EventPayload::HookDecided(decision) => decision.invocation.map(|call| call.to_string()),
-        EventPayload::StandingApprovalUsed(used) => text(&used.invocation_id),
-        EventPayload::ToolDenied(denied) => text(&denied.invocation_id),
-        EventPayload::ToolForbidden(forbidden) => Some(forbidden.call_id.clone()),
-        EventPayload::ToolInvoked(invoked) => text(&invoked.invocation_id),
-        other => other.approval_decided().map(|decided| decided.invocation_id.to_string()),
-    }
+    event.run.clone().or_else(|| event.payload.call())
 }
 
 fn value(value: impl Serialize) -> Value {

@@ -81,6 +81,7 @@ impl Terms {
             labels: typed("labels", &self.labels)?,
             detach_calls: self.detach_calls,
             progressive_discovery: self.progressive_discovery,
+            budget: None,
         })
     }
 
@@ -105,6 +106,8 @@ impl Terms {
             detach_calls: (self.detach_calls || withdrawals.no_detach_calls).then_some(self.detach_calls),
             progressive_discovery: (self.progressive_discovery || withdrawals.no_progressive_discovery)
                 .then_some(self.progressive_discovery),
+            // Set by `toolgate budget`.
+            budget: None,
         })
     }
 

@@ -20,12 +20,12 @@ struct Question {
 }
 
 pub(super) fn run() -> Result<Report, Failure> {
-    answer_lines(&mut io::stdin().lock())?;
+    decide_lines(&mut io::stdin().lock())?;
     // Each line was printed already.
     Ok(Report::new(Value::Null, ""))
 }
 
-fn answer_lines(input: &mut impl BufRead) -> Result<(), Failure> {
+fn decide_lines(input: &mut impl BufRead) -> Result<(), Failure> {
     loop {
         let mut line = Vec::new();
         let read = input.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line);
@@ -33,17 +33,17 @@ fn answer_lines(input: &mut impl BufRead) -> Result<(), Failure> {
             return Ok(());
         }
         let whole = line.ends_with(b"\n") || u64::try_from(line.len()).is_ok_and(|length| length <= MAX_LINE);
-        let answer = if whole {
-            answer(&line)
+        let decision = if whole {
+            decide(&line)
         } else {
             input.skip_until(b'\n').map_err(|error| Failure::io("standard input", error))?;
             refused(format!("the line is longer than {MAX_LINE} bytes; send a shorter one"))
         };
-        output::print(&answer.to_string()).map_err(|error| Failure::io("standard output", error))?;
+        output::print(&decision.to_string()).map_err(|error| Failure::io("standard output", error))?;
     }
 }
 
-fn answer(line: &[u8]) -> Value {
+fn decide(line: &[u8]) -> Value {
     let value = match strict_json::parse(line) {
         Ok(value @ Value::Object(_)) => value,
         Ok(_) => return refused("the line is not a JSON object; send `command` and `prefixes`".to_owned()),
@@ -74,9 +74,9 @@ mod tests {
     use super::*;
 
     fn approves(line: &str) -> bool {
-        let answer = answer(line.as_bytes());
-        assert!(!answer["why"].as_str().unwrap().is_empty(), "{line}");
-        answer["approve"].as_bool().unwrap()
+        let decision = decide(line.as_bytes());
+        assert!(!decision["why"].as_str().unwrap().is_empty(), "{line}");
+        decision["approve"].as_bool().unwrap()
     }
 
     #[test]
@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn a_prefix_that_is_refused_counts_for_nothing_and_is_named() {
         assert!(!approves(r#"{"command": "bash -c x", "prefixes": ["bash "]}"#));
-        let answer = answer(br#"{"command": "cargo build", "prefixes": ["bash ", "cargo "]}"#);
-        assert_eq!(answer["approve"], true);
-        assert!(answer["why"].as_str().unwrap().contains("`bash` is a shell"), "{answer}");
+        let decision = decide(br#"{"command": "cargo build", "prefixes": ["bash ", "cargo "]}"#);
+        assert_eq!(decision["approve"], true);
+        assert!(decision["why"].as_str().unwrap().contains("`bash` is a shell"), "{decision}");
     }
 
     #[test]
@@ -112,6 +112,6 @@ mod tests {
         ] {
             assert!(!approves(line), "{line}");
         }
-        assert_eq!(answer(b"\xff")["approve"], false);
+        assert_eq!(decide(b"\xff")["approve"], false);
     }
 }

@@ -48,7 +48,7 @@ pub(super) struct Request {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Ended {
-    Answered {
+    Finished {
         status: ResultStatus,
         output: String,
         metadata: Map<String, Value>,

@@ -32,8 +32,8 @@ pub(super) struct OpenCall {
 pub(super) enum Stage {
     Sent,
     Waiting { approval: String },
-    Answering { approval: String },
-    Answered,
+    Deciding { approval: String },
+    Decided,
     Running,
 }
 
@@ -90,7 +90,7 @@ impl OpenCalls {
                 error(ErrorCode::NotWaiting, "no decision was requested for this call yet; wait for its tool_request")
             }
             Stage::Running if !call.asked => error(ErrorCode::NotWaiting, "this call runs without a decision"),
-            Stage::Answering { .. } | Stage::Answered | Stage::Running => {
+            Stage::Deciding { .. } | Stage::Decided | Stage::Running => {
                 error(ErrorCode::AlreadyDecided, "this call was already decided")
             }
         }

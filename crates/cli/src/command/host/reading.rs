@@ -54,14 +54,14 @@ pub(super) fn ended(mut body: Value) -> Ended {
         code => {
             let mut metadata = metadata(&body, &["invocation_id", "duration_ms"]);
             metadata.insert("code".to_owned(), json!(code));
-            Ended::Answered { status: ResultStatus::Error, output: message, metadata }
+            Ended::Finished { status: ResultStatus::Error, output: message, metadata }
         }
     }
 }
 
 /// A call whose outcome is unknown because the connection failed.
 pub(super) fn broken(message: String) -> Ended {
-    Ended::Answered { status: ResultStatus::Error, output: message, metadata: Map::new() }
+    Ended::Finished { status: ResultStatus::Error, output: message, metadata: Map::new() }
 }
 
 /// Workspace tools return text in `output` and metadata beside it; other tools return any JSON.
@@ -84,7 +84,7 @@ fn succeeded(result: Value, mut metadata: Map<String, Value>) -> Ended {
         }
         other => (other.to_string(), ResultStatus::Success),
     };
-    Ended::Answered { status, output, metadata }
+    Ended::Finished { status, output, metadata }
 }
 
 fn is_of_the_workspace(members: &Map<String, Value>) -> bool {
@@ -156,7 +156,7 @@ mod tests {
             (json!({"output": "no", "is_error": true, "details": {}}), "no", ResultStatus::Error),
         ] {
             let body = json!({"status": "success", "result": result, "invocation_id": "inv_1", "error": null});
-            let Ended::Answered { status: found, output: text, metadata } = ended(body) else { panic!("{result}") };
+            let Ended::Finished { status: found, output: text, metadata } = ended(body) else { panic!("{result}") };
             assert_eq!((text.as_str(), found), (output, status));
             assert_eq!(metadata["invocation_id"], "inv_1");
         }
@@ -168,13 +168,13 @@ mod tests {
         assert_eq!(timed_out, Ended::Cancelled { reason: TIMED_OUT.to_owned(), expired: true });
         let denied = ended(refused("APPROVAL_DENIED", "too dangerous"));
         assert_eq!(denied, Ended::Cancelled { reason: "too dangerous".to_owned(), expired: false });
-        let Ended::Answered { status, output, metadata } = ended(refused("SCOPE_DENIED", "no scope")) else {
+        let Ended::Finished { status, output, metadata } = ended(refused("SCOPE_DENIED", "no scope")) else {
             panic!("cancelled")
         };
         assert_eq!(
             (status, output.as_str(), &metadata["code"]),
             (ResultStatus::Error, "no scope", &json!("SCOPE_DENIED"))
         );
-        assert!(matches!(ended(json!({})), Ended::Answered { status: ResultStatus::Error, .. }));
+        assert!(matches!(ended(json!({})), Ended::Finished { status: ResultStatus::Error, .. }));
     }
 }

@@ -52,7 +52,7 @@ pub(super) struct Session<E, W> {
 enum Report {
     Progress { label: CallLabel, serial: u64, progress: Progress },
     Ended { label: CallLabel, serial: u64, ended: Ended },
-    Decided { label: CallLabel, serial: u64, final_word: bool, outcome: Result<Decided, EngineError> },
+    Decided { label: CallLabel, serial: u64, while_closing: bool, outcome: Result<Decided, EngineError> },
     Mode(Result<Mode, EngineError>),
 }
 
@@ -212,17 +212,17 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         answer: Option<String>,
     ) -> Result<(), ErrorEvent> {
         let (call, approval) = self.calls.waiting(label)?;
-        call.stage = Stage::Answering { approval: approval.clone() };
+        call.stage = Stage::Deciding { approval: approval.clone() };
         let serial = call.serial;
         self.decisions += 1;
         self.deciding += 1;
         let key = format!("{}-{}", self.terms.nonce, self.decisions);
         let verdict = Verdict { approved, scope, reason, answer, key };
-        let final_word = self.closing.is_some();
+        let while_closing = self.closing.is_some();
         let (engine, reporter, label) = (Arc::clone(&self.engine), self.reporter.clone(), label.clone());
         tokio::spawn(async move {
             let outcome = engine.decide(&approval, &verdict).await;
-            report(&reporter, Report::Decided { label, serial, final_word, outcome }).await;
+            report(&reporter, Report::Decided { label, serial, while_closing, outcome }).await;
         });
         Ok(())
     }

@@ -237,7 +237,7 @@ async fn a_standing_approval_that_was_not_made_is_told_of_and_the_call_still_run
     let scope = json!({"always_prefix": {"prefix": "bash "}});
     host.send(json!({"type": "tool_approve", "call_id": "c1", "scope": scope})).await;
     assert_eq!(host.expect("info", "c1").await["message"], notice);
-    let done = Ended::Answered { status: ResultStatus::Success, output: String::new(), metadata: Default::default() };
+    let done = Ended::Finished { status: ResultStatus::Success, output: String::new(), metadata: Default::default() };
     host.gate.end("c1", done);
     host.expect("tool_running", "c1").await;
 }

@@ -13,7 +13,7 @@ use toolgate_api::vaults::{CreateVault, ListVaults, VaultRequest};
 use toolgate_model::credential::AuthType;
 use toolgate_model::id::{CredentialId, VaultId};
 
-use super::{accept, review};
+use super::{accept, granting, review};
 use crate::client::Client;
 use crate::command::Failure;
 use crate::command::credential::auth_types;
@@ -123,7 +123,8 @@ impl Add {
         };
         let mounted = accept(client, &self.name, &body).await?;
         let text = format!("{} tools were accepted.", mounted.summary.accepted);
-        Ok(Report::new(json!({"mount": mounted, "review": shown}), text))
+        let aside = granting(&mounted);
+        Ok(Report::new(json!({"mount": mounted, "review": shown}), text).with_aside(aside))
     }
 
     async fn create_credential(&self, client: &Client, auth_type: &str) -> Result<CredentialId, Failure> {

@@ -53,7 +53,9 @@ fn tool(review: &ToolReview) -> String {
     let text = |definition: &Option<Map<String, Value>>| definition.as_ref().map(|members| pretty(&json!(members)));
     let seen = text(&review.seen);
     if seen.is_none() && review.state != ToolState::Removed {
-        lines.push("  the definition is too large to be shown or accepted".to_owned());
+        if review.unusable.is_none() {
+            lines.push("  the definition is too large to be shown or accepted".to_owned());
+        }
         return lines.join("\n");
     }
     lines.push(difference(text(&review.pinned), seen));

@@ -57,10 +57,10 @@ pub(super) async fn simulate(client: &Client, body: &SimulationRequest) -> Resul
                 output::say(&format!("toolgate: {calls} calls evaluated, {changed} changed; event {reached} of {size}"))
             }
             SimulationStep::Progress { .. } => {}
-            SimulationStep::Answered { body: SimulationResponse::Done(simulation), .. } => return Ok(simulation),
-            SimulationStep::Answered { status, body: SimulationResponse::Refused(body) } => {
-                return Err(refused(status, Refused::Request(body)));
-            }
+            SimulationStep::Answered { status, body } => match *body {
+                SimulationResponse::Done(simulation) => return Ok(simulation),
+                SimulationResponse::Refused(body) => return Err(refused(status, Refused::Request(*body))),
+            },
         }
     }
     Err(client.broken_off("the outcome of the simulation is missing"))

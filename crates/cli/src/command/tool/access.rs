@@ -163,9 +163,9 @@ mod tests {
     fn granted(service: &str) -> GrantedTool {
         let granted = json!({
             "grant_id": "grant_01ARZ3NDEKTSV4RRFFQ69G5FAV", "service": service, "tool": "messages.send", "version": "1",
-            "tool_id": null, "name": "messages.send", "scope": "messages.send", "description": null, "parameters": null,
-            "safety_tier": "write", "approval": null, "required_scopes": null, "constraints": {}, "source": "direct",
-            "context": {}, "expires_at": null,
+            "tool_id": null, "name": "messages.send", "alias": "mail_messages__send", "scope": "messages.send",
+            "description": null, "parameters": null, "safety_tier": "write", "approval": null, "required_scopes": null, "constraints": {}, "source": "direct",
+            "context": {}, "expires_at": null, "metadata": {},
         });
         serde_json::from_value(granted).unwrap()
     }

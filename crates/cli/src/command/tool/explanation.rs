@@ -43,9 +43,13 @@ fn explain(sentence: &str, body: &Refused, meant: Option<String>) -> String {
 
 pub(super) fn advice(code: &str, details: &Map<String, Value>) -> Option<String> {
     let grant = details.get("grant_id").and_then(Value::as_str).map_or_else(|| "GRANT".to_owned(), clean);
-    let (_, advice) = ADVICE.iter().find(|(codes, _)| codes.contains(&code))?;
+    let known = ADVICE.iter().find(|(codes, _)| codes.contains(&code)).map(|(_, advice)| *advice);
+    let advice = known.or_else(|| code.starts_with("GRANT_").then_some(WITHIN_GRANT))?;
     Some(advice.replace("{grant}", &grant))
 }
+
+/// What to do about every other refusal by a grant: it is by one of its constraints.
+const WITHIN_GRANT: &str = "stay within the grant; `toolgate grant show {grant}` shows its limits";
 
 /// Codes of refusals, and what to do about them. `{grant}` is the id of the grant.
 const ADVICE: &[(&[&str], &str)] = &[
@@ -55,10 +59,6 @@ const ADVICE: &[(&[&str], &str)] = &[
     ),
     (&["APPROVAL_REQUIRED"], "have an approver approve it, then call again"),
     (&["GRANT_CONTEXT_MISMATCH"], "pass the --intent, --plan or --task that the grant is limited to"),
-    (
-        &["GRANT_COST_EXCEEDED", "GRANT_HOST_DENIED", "GRANT_NETWORK_DENIED", "GRANT_PARAMETER_DENIED"],
-        "stay within the grant; `toolgate grant show {grant}` shows its limits",
-    ),
     (&["GRANT_EXPIRED", "GRANT_REVOKED"], "ask the issuer of the grant for a new one"),
     (&["GRANT_RATE_LIMITED"], "wait, or ask for a grant with a higher limit"),
     (&["GRANT_SCOPE_INSUFFICIENT"], "call a tool within the available scopes, or ask for a wider grant"),
@@ -90,6 +90,18 @@ mod tests {
         for code in ADVICE.iter().flat_map(|(codes, _)| *codes) {
             assert!(Code::ALL.iter().any(|known| known.as_str() == *code), "{code}");
         }
+    }
+
+    #[test]
+    fn a_refusal_by_any_constraint_of_a_grant_says_where_its_limits_are_shown() {
+        let details = json!({"grant_id": "grant_1"});
+        let Value::Object(details) = details else { panic!("an object") };
+        for code in ["GRANT_COST_EXCEEDED", "GRANT_HOST_DENIED", "GRANT_NETWORK_DENIED", "GRANT_PARAMETER_DENIED"] {
+            assert!(Code::ALL.iter().any(|known| known.as_str() == code), "{code}");
+            assert!(advice(code, &details).unwrap().contains("`toolgate grant show grant_1`"), "{code}");
+        }
+        assert!(advice("GRANT_EXPIRED", &details).unwrap().contains("issuer"));
+        assert_eq!(advice("FORBIDDEN", &details), None);
     }
 
     #[test]

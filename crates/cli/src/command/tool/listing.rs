@@ -301,9 +301,10 @@ mod tests {
         let granted = |service: &str, version: Option<&str>| {
             json!({
                 "grant_id": GRANT, "service": service, "tool": "messages.send", "version": version, "tool_id": null,
-                "name": "messages.send", "scope": "messages.send", "description": null, "parameters": null,
+                "name": "messages.send", "alias": "mail_messages__send", "scope": "messages.send", "description": null,
+                "parameters": null,
                 "safety_tier": "write", "approval": null, "required_scopes": null, "constraints": {},
-                "source": "direct", "context": {}, "expires_at": null,
+                "source": "direct", "context": {}, "expires_at": null, "metadata": {},
             })
         };
         let granted = json!([granted("sms", None), granted("mail", Some("1"))]);

@@ -129,21 +129,12 @@ pub(super) fn calls(events: &[StoredEvent]) -> Vec<Option<String>> {
         .collect()
 }
 
+/// The call of an event, or the execution that another runtime asked about.
 fn call_of(payload: &EventPayload) -> Option<String> {
-    let id = match payload {
-        EventPayload::AgentToolCalled(called) => called.call_id,
-        EventPayload::ApprovalRequested(requested) => requested.invocation_id,
-        EventPayload::CallDetached(detached) => detached.invocation_id,
-        EventPayload::HookDecided(decision) => {
-            return decision.invocation.map(|call| call.to_string()).or_else(|| decision.ids.execution.clone());
-        }
-        EventPayload::StandingApprovalUsed(used) => used.invocation_id,
-        EventPayload::ToolDenied(denied) => denied.invocation_id,
-        EventPayload::ToolForbidden(forbidden) => return Some(forbidden.call_id.clone()),
-        EventPayload::ToolInvoked(invoked) => invoked.invocation_id,
-        other => other.approval_decided()?.invocation_id,
-    };
-    Some(id.to_string())
+    match payload {
+        EventPayload::HookDecided(decision) => payload.call().or_else(|| decision.ids.execution.clone()),
+        _ => payload.call(),
+    }
 }
 
 /// The event of a missing authority directly follows the refused call, and does not name it.
@@ -153,7 +144,7 @@ fn is_refusal_of(before: &StoredEvent, event: &StoredEvent) -> bool {
         (EventPayload::ToolDenied(_), EventPayload::AuthorizationDecided(decided)) => {
             event.run == before.run
                 && event.agent == before.agent
-                && tool_of(&before.payload).as_ref() == Some(&decided.resource)
+                && before.payload.tool().as_ref() == Some(&decided.resource)
         }
         _ => false,
     }
@@ -178,28 +169,13 @@ fn parts(events: &[StoredEvent]) -> Vec<Part<'_>> {
 /// The call, its tool and its agent, from any event that has them.
 fn call_heading(call: &str, events: &[&StoredEvent]) -> String {
     let mut heading = format!("call {}", clean(call));
-    if let Some(tool) = events.iter().find_map(|event| tool_of(&event.event.payload)) {
+    if let Some(tool) = events.iter().find_map(|event| event.event.payload.tool()) {
         heading.push_str(&format!(" {}", clean(&tool)));
     }
     if let Some(agent) = events.iter().find_map(|event| event.event.agent.as_ref()) {
         heading.push_str(&format!(" by {agent}"));
     }
     heading
-}
-
-fn tool_of(payload: &EventPayload) -> Option<String> {
-    let (service, tool) = match payload {
-        EventPayload::AgentToolCalled(called) => (None, called.tool_name.as_str()),
-        EventPayload::ApprovalRequested(requested) => (None, requested.tool.as_str()),
-        EventPayload::CallDetached(detached) => (None, detached.tool.as_str()),
-        EventPayload::HookDecided(decision) => (None, decision.tool.as_deref()?),
-        EventPayload::StandingApprovalUsed(used) => (None, used.tool.as_str()),
-        EventPayload::ToolDenied(denied) => (denied.service.as_ref(), denied.tool.as_str()),
-        EventPayload::ToolForbidden(forbidden) => (None, forbidden.tool_name.as_str()),
-        EventPayload::ToolInvoked(invoked) => (invoked.service.as_ref(), invoked.tool.as_str()),
-        other => (None, other.approval_decided()?.tool.as_str()),
-    };
-    Some(service.map_or_else(|| tool.to_owned(), |service| service.with_tool(tool)))
 }
 
 #[cfg(test)]

@@ -103,8 +103,8 @@ fn a_list_in_one_text_keeps_the_limits_of_its_items() {
         let imported = of_version("3.0.3", json!({"parameters": [parameter]}), json!({}));
         let tool = tool(&imported, "tool");
         assert_eq!(render(tool, json!({"ids": [1, 2]})).url.query(), Some(format!("ids={sent}").as_str()));
-        for misfit in [json!([501]), json!([1, 2, 3]), json!("1,501"), json!(["1"])] {
-            assert!(!fits(tool, &json!({"ids": misfit})), "{style}: {misfit}");
+        for invalid in [json!([501]), json!([1, 2, 3]), json!("1,501"), json!(["1"])] {
+            assert!(!fits(tool, &json!({"ids": invalid})), "{style}: {invalid}");
         }
         assert_eq!(imported.findings.count(Kind::ParameterAsText), 0);
     }

@@ -3,10 +3,11 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_model::event::{
-    AgentCreated, AgentRemoved, AgentUpdated, CredentialCreated, CredentialExpired, CredentialRevoked,
-    CredentialRotated, Event, EventPayload, GrantCreated, GrantDelegated, GrantExpired, GrantResumed, GrantRevoked,
-    GrantSuspended, KeyCreated, KeyRevoked, LedgerRollbackAccepted, PoliciesChanged, ServiceApplied, ServiceRemoved,
-    TenantCreated, VaultCreated, VaultDeleted, VaultRekeyed,
+    AgentCreated, AgentRemoved, AgentUpdated, BudgetReached, CallsStopped, CredentialCreated, CredentialExpired,
+    CredentialRevoked, CredentialRotated, Event, EventPayload, GrantCreated, GrantDelegated, GrantExpired,
+    GrantResumed, GrantRevoked, GrantSuspended, KeyCreated, KeyRevoked, LedgerRollbackAccepted, PoliciesChanged,
+    ServiceApplied, ServiceRemoved, TenantCreated, TenantUpdated, VaultCreated, VaultDeleted, VaultRekeyed,
+    WorkflowApplied,
 };
 use toolgate_model::id::GrantId;
 use toolgate_model::principal::{PrincipalId, PrincipalKind};
@@ -35,13 +36,24 @@ pub fn map(event: &Event) -> Option<Mapped> {
             account(ACCOUNT_DELETE, agent_id, None)
                 .with([("revoked_grants", value(revoked_grants)), ("revoked_keys", value(revoked_keys))])
         }
-        EventPayload::AgentUpdated(AgentUpdated { agent_id, changed, permissions, revision, scopes }) => {
+        EventPayload::AgentUpdated(AgentUpdated { agent_id, budget, changed, permissions, revision, scopes }) => {
             account(ACCOUNT_UPDATE, agent_id, None).with([
+                ("budget", value(budget)),
                 ("changed", value(changed)),
                 ("permissions", value(permissions)),
                 ("revision", value(revision)),
                 ("scopes", value(scopes)),
             ])
+        }
+        EventPayload::AgentStopped(stopped) => stop(SUSPEND, event, stopped),
+        EventPayload::AgentResumed(resumed) => stop(RESUME, event, resumed),
+        EventPayload::TenantStopped(stopped) => stop(SUSPEND, event, stopped),
+        EventPayload::TenantResumed(resumed) => stop(RESUME, event, resumed),
+        EventPayload::GateStopped(stopped) => stop(SUSPEND, event, stopped),
+        EventPayload::GateResumed(resumed) => stop(RESUME, event, resumed),
+        EventPayload::BudgetWarned(reached) | EventPayload::BudgetExhausted(reached) => budget(event, reached),
+        EventPayload::TenantUpdated(TenantUpdated { budget, tenant_id }) => {
+            entity(UPDATE, "tenant", tenant_id).with([("budget", value(budget))])
         }
         EventPayload::CredentialCreated(CredentialCreated { auth_type, credential_id, service, vault_id }) => {
             entity(CREATE, "credential", credential_id).with([
@@ -115,6 +127,15 @@ pub fn map(event: &Event) -> Option<Mapped> {
         EventPayload::VaultRekeyed(VaultRekeyed { key_id, rewrapped }) => {
             entity(UPDATE, "master key", key_id).with([("rewrapped", value(rewrapped))])
         }
+        EventPayload::WorkflowApplied(WorkflowApplied { changes, digest, revision, version, widenings, workflow }) => {
+            entity(UPDATE, "workflow", workflow).with([
+                ("changes", value(changes)),
+                ("digest", value(digest)),
+                ("revision", value(revision)),
+                ("version", value(version)),
+                ("widenings", value(widenings)),
+            ])
+        }
         _ => return None,
     })
 }
@@ -127,6 +148,32 @@ fn account(activity: Activity, agent: &PrincipalId, kind: Option<PrincipalKind>)
         user.extend(object([("type", json!(name)), ("type_id", json!(id))]));
     }
     mapped(Class::AccountChange, activity, object([("user", Value::Object(user))]))
+}
+
+/// An agent or a tenant whose calls were stopped or resumed.
+fn stop(activity: Activity, event: &Event, stopped: &CallsStopped) -> Mapped {
+    let CallsStopped { agent_id, reason } = stopped;
+    let mapped = match agent_id {
+        Some(agent) => entity(activity, "agent", agent),
+        None => entity(activity, "tenant", &event.tenant),
+    };
+    mapped.with([("reason", value(reason))])
+}
+
+/// A budget that has come to its share or its end.
+fn budget(event: &Event, reached: &BudgetReached) -> Mapped {
+    let BudgetReached { account, account_id, calls, cost_usd, limit_calls, limit_cost_usd, period, period_start } =
+        reached;
+    let uid = account_id.clone().unwrap_or_else(|| event.tenant.to_string());
+    entity(UPDATE, "budget", &uid).with([
+        ("account", value(account)),
+        ("calls", value(calls)),
+        ("cost_usd", value(cost_usd)),
+        ("limit_calls", value(limit_calls)),
+        ("limit_cost_usd", value(limit_cost_usd)),
+        ("period", value(period)),
+        ("period_start", value(period_start)),
+    ])
 }
 
 fn entity(activity: Activity, kind: &str, uid: &impl ToString) -> Mapped {

@@ -7,7 +7,7 @@ use toolgate_model::hook::{ReturnStatus, ToolReturned};
 use toolgate_model::invocation::InvocationStatus;
 
 use super::class::{Activity, Class, Outcome, Severity};
-use super::{Mapped, call_id, object, present, value};
+use super::{Mapped, object, present, value};
 
 /// `None` if the event is not about a call.
 pub fn map(event: &Event) -> Option<Mapped> {
@@ -141,7 +141,7 @@ fn api(payload: &EventPayload, operation: &str) -> Value {
         EventPayload::ToolSessionOpened(opened) => Some(opened.session_id.to_string()),
         _ => None,
     };
-    if let Some(call) = call_id(payload).or_else(session) {
+    if let Some(call) = payload.call().or_else(session) {
         api.insert("request".to_owned(), json!({"uid": call}));
     }
     if let EventPayload::ToolInvoked(invoked) = payload

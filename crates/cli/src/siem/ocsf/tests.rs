@@ -9,6 +9,12 @@ const CONTENT: &str = "geheim";
 const CALL: &str = "inv_01KGYB3881EC1R60R30C1G60R3";
 const EVENT: &str = "evt_01KGYB3881EC1R60R30C1G60R3";
 const GRANT: &str = "grant_01KGYB3880E81840G2081040G2";
+const INTENT: &str = "intent_01KGYB3880E81840G2081040G2";
+const PLAN: &str = "plan_01KGYB3880E81840G2081040G2";
+const TASK: &str = "task_01KGYB3880E81840G2081040G2";
+const LEASE: &str = "lease_01KGYB3880E81840G2081040G2";
+const COORDINATOR: &str = "coord_01KGYB3880E81840G2081040G2";
+const COST: &str = "cost_01KGYB3880E81840G2081040G2";
 const CREDENTIAL: &str = "cred_01KGYB3880E40R2081040G2081";
 const VAULT: &str = "vault_01KGYB3880E40R2081040G2081";
 const KEY: &str = "key_01KGYB3880E40R2081040G2081";
@@ -44,6 +50,10 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
             "toolName": "payments.charges.create", "type": "agent.toolReturned",
         })
     };
+    let reached = json!({
+        "account": "agent", "account_id": "billing", "calls": 80, "cost_usd": 1.25, "limit_calls": 100, "period": "day",
+        "period_start": "2026-02-08T00:00:00.000+00:00",
+    });
     let called = json!({
         "agentId": "billing", "argsHash": "ab", "callId": CALL, "inputs": {"card": CONTENT}, "principal": "billing",
         "toolName": "payments.charges.create", "transport": "http",
@@ -78,6 +88,8 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
     vec![
         ("agent.created", json!({"agent_id": "billing", "kind": "agent", "permissions": []}), 3001, 1, 1),
         ("agent.removed", json!({"agent_id": "billing", "revoked_keys": 1, "revoked_grants": 0}), 3001, 6, 1),
+        ("agent.resumed", json!({"agent_id": "billing"}), 3004, 13, 1),
+        ("agent.stopped", json!({"agent_id": "billing", "reason": "it pays twice"}), 3004, 12, 1),
         ("agent.toolCalled", called, 6003, 99, 0),
         ("agent.toolReturned", load, 6003, 99, 2),
         ("agent.updated", json!({"agent_id": "billing", "changed": ["scopes"], "revision": 2}), 3001, 99, 1),
@@ -158,7 +170,14 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
         ("policies.changed", policies, 3004, 3, 1),
         ("service.applied", json!({"service": "s", "version": "1", "tools": 3, "digest": "ab"}), 3004, 3, 1),
         ("service.removed", json!({"service": "s", "version": "1"}), 3004, 4, 1),
+        ("budget.exhausted", reached.clone(), 3004, 3, 1),
+        ("budget.warned", reached, 3004, 3, 1),
+        ("gate.resumed", json!({}), 3004, 13, 1),
+        ("gate.stopped", json!({"reason": "an incident"}), 3004, 12, 1),
         ("tenant.created", json!({"tenant_id": "acme"}), 3004, 1, 1),
+        ("tenant.resumed", json!({}), 3004, 13, 1),
+        ("tenant.stopped", json!({}), 3004, 12, 1),
+        ("tenant.updated", json!({"budget": null, "tenant_id": "acme"}), 3004, 3, 1),
         (
             "tool.denials.counted",
             json!({
@@ -177,6 +196,92 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
         ("vault.deleted", json!({"vault_id": VAULT, "revoked_credentials": 0, "revoked_grants": 0}), 3004, 4, 1),
         ("ledger.rollback_accepted", json!({"tenant_id": "acme", "known_size": 9, "found_size": null}), 3004, 3, 1),
         ("vault.rekeyed", json!({"key_id": "k2", "rewrapped": 7}), 3004, 3, 1),
+        ("work.agent.assigned", json!({"agent_id": "a", "intent_id": INTENT, "role": "worker"}), 3004, 3, 1),
+        ("work.agent.unassigned", json!({"agent_id": "a", "intent_id": INTENT}), 3004, 3, 1),
+        (
+            "work.coordinator.changed",
+            json!({
+                "changed": ["status"], "coordinator_id": COORDINATOR, "intent_id": INTENT, "status": "completed",
+                "version": 2,
+            }),
+            3004,
+            4,
+            1,
+        ),
+        (
+            "work.coordinator.created",
+            json!({
+                "agent_id": "a", "coordinator_id": COORDINATOR, "guardrails": {}, "intent_id": INTENT,
+                "supervisor_id": "admin",
+            }),
+            3004,
+            1,
+            1,
+        ),
+        (
+            "work.cost.recorded",
+            json!({"amount_micros": 1, "cost_id": COST, "cost_type": "tokens", "intent_id": INTENT, "unit": "tokens"}),
+            3004,
+            1,
+            1,
+        ),
+        ("work.intent.changed", json!({"intent_id": INTENT, "version": 2}), 3004, 3, 1),
+        ("work.intent.created", json!({"created_by": "a", "intent_id": INTENT, "status": "draft"}), 3004, 1, 1),
+        (
+            "work.lease.acquired",
+            json!({
+                "agent_id": "a", "expires_at": "2026-03-08T10:00:00.000+00:00", "intent_id": INTENT, "lease_id": LEASE,
+                "scope": "x",
+            }),
+            3004,
+            1,
+            1,
+        ),
+        (
+            "work.lease.ended",
+            json!({"intent_id": INTENT, "lease_id": LEASE, "scope": "x", "status": "expired"}),
+            3004,
+            4,
+            1,
+        ),
+        (
+            "work.plan.changed",
+            json!({"intent_id": INTENT, "plan_id": PLAN, "state": "active", "tasks": 1, "version": 2}),
+            3004,
+            3,
+            1,
+        ),
+        ("work.plan.created", json!({"intent_id": INTENT, "plan_id": PLAN, "tasks": 1}), 3004, 1, 1),
+        (
+            "work.task.assigned",
+            json!({"agent_id": "a", "delegated": 1, "previous_agent_id": null, "revoked_grants": 0, "task_id": TASK}),
+            3004,
+            3,
+            1,
+        ),
+        (
+            "work.task.changed",
+            json!({
+                "attempt": 1, "from": "ready", "revoked_grants": 0, "task_id": TASK, "to": "claimed", "version": 2,
+            }),
+            3004,
+            3,
+            1,
+        ),
+        (
+            "work.task.created",
+            json!({"intent_id": INTENT, "plan_id": null, "status": "ready", "task_id": TASK}),
+            3004,
+            1,
+            1,
+        ),
+        (
+            "workflow.applied",
+            json!({"changes": 4, "digest": "ab", "revision": 1, "version": "1.0", "widenings": 2, "workflow": "quarterly"}),
+            3004,
+            3,
+            1,
+        ),
     ]
 }
 

@@ -26,9 +26,9 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
                 Progress::Admitted => self.admitted(label, serial).await,
             },
             Report::Ended { label, serial, ended } => self.ended(label, serial, ended).await,
-            Report::Decided { label, serial, final_word, outcome } => {
+            Report::Decided { label, serial, while_closing, outcome } => {
                 self.deciding = self.deciding.saturating_sub(1);
-                self.decided(label, serial, final_word, outcome).await;
+                self.decided(label, serial, while_closing, outcome).await;
             }
             Report::Mode(outcome) => self.mode_changed(outcome).await,
         }
@@ -121,7 +121,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         let expired = matches!(ended, Ended::Cancelled { expired: true, .. });
         let Some(call) = self.calls.remove(&label, serial, expired) else { return };
         let event = match ended {
-            Ended::Answered { status, output, metadata } => Outgoing::ToolResult(ToolResult {
+            Ended::Finished { status, output, metadata } => Outgoing::ToolResult(ToolResult {
                 msg_id: call.message,
                 call_id: label,
                 tool_name: call.tool,
@@ -149,12 +149,12 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         &mut self,
         label: CallLabel,
         serial: u64,
-        final_word: bool,
+        while_closing: bool,
         outcome: Result<Decided, EngineError>,
     ) {
         match outcome {
             Ok(Decided::Ended { approved, notice }) => {
-                self.move_on(&label, serial, Stage::Answered);
+                self.move_on(&label, serial, Stage::Decided);
                 self.close_token(&label, serial, approved).await;
                 if let Some(message) = notice {
                     self.event_writer.send(&Outgoing::Info { call_id: Some(label), message }).await;
@@ -166,18 +166,18 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
                 self.event_writer.send(&Outgoing::Info { call_id: Some(label), message }).await;
             }
             // The call reports how it ended.
-            Err(EngineError::Already(_) | EngineError::Expired(_)) if final_word => {
-                self.move_on(&label, serial, Stage::Answered);
+            Err(EngineError::Already(_) | EngineError::Expired(_)) if while_closing => {
+                self.move_on(&label, serial, Stage::Decided);
             }
             Err(EngineError::Already(message)) => {
-                self.move_on(&label, serial, Stage::Answered);
+                self.move_on(&label, serial, Stage::Decided);
                 self.fail(ErrorEvent::new(ErrorCode::AlreadyDecided, message).about(&label)).await;
             }
             Err(EngineError::Expired(message)) => {
-                self.move_on(&label, serial, Stage::Answered);
+                self.move_on(&label, serial, Stage::Decided);
                 self.fail(ErrorEvent::new(ErrorCode::Expired, message).about(&label)).await;
             }
-            Err(EngineError::Refused(message) | EngineError::Unavailable(message)) if final_word => {
+            Err(EngineError::Refused(message) | EngineError::Unavailable(message)) if while_closing => {
                 self.give_up(label, serial, &message).await;
             }
             Err(EngineError::Refused(message)) => {
@@ -194,7 +194,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
     /// Records that the decision was received, unless the call has progressed.
     fn move_on(&mut self, label: &CallLabel, serial: u64, stage: Stage) {
         if let Some(call) = self.calls.get(label, serial)
-            && matches!(call.stage, Stage::Answering { .. })
+            && matches!(call.stage, Stage::Deciding { .. })
         {
             call.stage = stage;
         }
@@ -203,7 +203,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
     /// The decision did not end the approval: the call waits again, or is denied if the session ends.
     fn wait_again(&mut self, label: &CallLabel, serial: u64) {
         let Some(call) = self.calls.get(label, serial) else { return };
-        let Stage::Answering { approval } = &call.stage else { return };
+        let Stage::Deciding { approval } = &call.stage else { return };
         call.stage = Stage::Waiting { approval: approval.clone() };
         if let Some(reason) = self.closing {
             self.deny_finally(label, reason);

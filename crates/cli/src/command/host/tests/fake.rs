@@ -45,7 +45,7 @@ impl FakeGate {
 
     fn said(call: &EngineCall) -> Ended {
         let print = call.arguments.get("print").and_then(Value::as_str).unwrap_or("done").to_owned();
-        Ended::Answered { status: ResultStatus::Success, output: print, metadata: Map::new() }
+        Ended::Finished { status: ResultStatus::Success, output: print, metadata: Map::new() }
     }
 
     async fn ask(&self, call: &EngineCall, progress_reporter: &mut impl ProgressReporter) -> Ended {
@@ -97,7 +97,7 @@ impl Engine for FakeGate {
         let waiting = self.waiting.lock().unwrap().remove(approval).expect("an approval that waits");
         let reason = verdict.reason.clone().unwrap_or_default();
         let ended = match verdict.approved {
-            true => Ended::Answered { status: ResultStatus::Success, output: String::new(), metadata: Map::new() },
+            true => Ended::Finished { status: ResultStatus::Success, output: String::new(), metadata: Map::new() },
             false => Ended::Cancelled { reason, expired: false },
         };
         // A call that was given up does not hear it any more.
