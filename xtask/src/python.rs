@@ -1,6 +1,6 @@
 //! Python packages that the tests run unmodified, in their own environment under `target/`: the official clients of
-//! OpenIntent and of the Model Context Protocol, two agent frameworks, schemathesis, which checks the OpenAPI document,
-//! and a client generator, which must understand it.
+//! OpenIntent and of the Model Context Protocol, agent frameworks, schemathesis, which checks the OpenAPI document,
+//! and a client generator, which must understand it; and what builds and checks our own client.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::process::{program, root, run};
 pub const VARIABLE: &str = "TOOLGATE_TEST_PYTHON";
 
 /// Hypothesis generates the requests of schemathesis: another version would generate others.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 14] = [
     "openintent==0.17.0",
     "schemathesis==4.32.5",
     "hypothesis==6.170.15",
@@ -20,6 +20,13 @@ const PACKAGES: [&str; 7] = [
     "mcp==2.3.0",
     "openai-agents==0.24.0",
     "pydantic-ai-slim[mcp]==2.66.0",
+    "langchain-core==1.6.13",
+    "httpx==0.28.1",
+    "jsonschema==4.26.0",
+    "pytest==9.2.0",
+    "mypy==2.4.1",
+    "ruff==0.17.5",
+    "hatchling==1.33.0",
 ];
 
 /// Creates the environment if it does not exist, and returns the path of its Python.

@@ -14,7 +14,7 @@ use crate::steps::TestCounts;
 /// The program that takes as long as all others together: it starts first, and has more threads, which mostly wait.
 const LONGEST: &str = "system";
 /// Programs at a time.
-const LANES: usize = 2;
+const AT_ONCE: usize = 2;
 
 /// A built test program.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub fn run(counts: &mut TestCounts, prepare: &(dyn Fn(&mut Command) + Sync)) -> 
     // A function, because a guard in the condition of the loop would be held while the program runs.
     let next = || locked(&queue).pop_front();
     std::thread::scope(|scope| {
-        for _ in 0..LANES {
+        for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(mut command) = next() {
                     if let Err(error) = run_program(&mut command, &total) {

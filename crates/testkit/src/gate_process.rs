@@ -19,6 +19,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
@@ -85,6 +86,16 @@ impl GateSetup {
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = address;
         self
+    }
+
+    /// Listens on a free port of an address that no other test uses: the port is still free when the gate is started again
+    /// there, because the system gives it to nothing else in between.
+    #[must_use]
+    pub fn on_own_address(self) -> Self {
+        static GIVEN: AtomicU8 = AtomicU8::new(1);
+        let [_, _, high, low] = std::process::id().to_be_bytes();
+        let own = GIVEN.fetch_add(1, Ordering::Relaxed);
+        self.listen(SocketAddr::from(([127, own.max(1), high, low.clamp(1, 254)], 0)))
     }
 
     #[must_use]

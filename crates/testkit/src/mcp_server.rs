@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::upstream::{Received, Reply, Upstream};
+use crate::upstream::{Producer, Received, Reply, Upstream};
 
 /// The revision of the modern era.
 const MODERN: &str = "2026-07-28";
@@ -38,7 +39,13 @@ pub struct McpScript {
     /// Ids of the sessions that are open.
     pub sessions: BTreeSet<String>,
     begun: usize,
+    answers: Answers,
 }
+
+/// How many responses the clients have sent to requests.
+type Answers = Arc<(Mutex<usize>, Condvar)>;
+/// How long a server waits for one.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a server does with calls of tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +54,10 @@ pub enum Conduct {
     Honest,
     /// Asks the client for something before it responds.
     Asking,
-    /// Sends the client this request, and says this to its log, before it responds.
+    /// Sends the client this request, and says this to its log, before it responds. Waits for what the client sends.
     Questioning(Value),
+    /// Sends the client this request, and responds without waiting for anything.
+    Impatient(Value),
     /// Interrupts calls of tools and resources to ask the client for this; with the responses it goes on. Its state has the
     /// credential that it was called with.
     Interrupting(Value),
@@ -86,6 +95,7 @@ impl McpServer {
             conduct: Conduct::Honest,
             sessions: BTreeSet::new(),
             begun: 0,
+            answers: Answers::default(),
         }));
         let shared = Arc::clone(&script);
         let upstream = Upstream::start(move |request| lock(&shared).reply(request));
@@ -138,7 +148,11 @@ impl McpScript {
         }
         let params = &message["params"];
         let result = match method.as_str() {
-            "" => return Reply::bytes(202, ""),
+            "" => {
+                *lock(&self.answers.0) += 1;
+                self.answers.1.notify_all();
+                return Reply::bytes(202, "");
+            }
             notification if id.is_null() => {
                 assert!(notification.starts_with("notifications/"), "{message}");
                 return Reply::bytes(202, "");
@@ -291,10 +305,12 @@ impl McpScript {
                 let said = |level: &str| json!({"level": level, "logger": "fixture", "data": "about to ask"});
                 let log =
                     |level: &str| json!({"jsonrpc": "2.0", "method": "notifications/message", "params": said(level)});
-                let stream = [log("debug"), log("warning"), message.clone(), response].map(|message| event(&message));
-                Reply::chunks(200, [stream.concat()]).header("Content-Type", "text/event-stream")
+                self.waiting(&[log("debug"), log("warning"), message.clone()], event(&response))
             }
-            Conduct::Asking => before(json!({"jsonrpc": "2.0", "id": "ask-1", "method": "ping"})),
+            Conduct::Impatient(message) => before(message.clone()),
+            Conduct::Asking => {
+                self.waiting(&[json!({"jsonrpc": "2.0", "id": "ask-1", "method": "ping"})], event(&response))
+            }
             Conduct::Announcing => before(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
             Conduct::Reporting => {
                 let message = request.bearer().unwrap_or_default();
@@ -331,6 +347,24 @@ impl McpScript {
             }
         }
     }
+
+    /// Messages and, once the client has responded to the last one if that is a request, the response.
+    fn waiting(&self, messages: &[Value], response: String) -> Reply {
+        let before: String = messages.iter().map(event).collect();
+        let is_question = messages.last().is_some_and(|last| !last["id"].is_null());
+        let answers = Arc::clone(&self.answers);
+        let known = *lock(&answers.0);
+        let stream = Producer::new(move |chunk| match chunk {
+            0 => Some(before.clone().into_bytes()),
+            1 => {
+                let is_open = |count: &mut usize| is_question && *count == known;
+                drop(answers.1.wait_timeout_while(lock(&answers.0), ANSWER_TIMEOUT, is_open));
+                Some(response.clone().into_bytes())
+            }
+            _ => None,
+        });
+        Reply::produced(200, stream).header("Content-Type", "text/event-stream")
+    }
 }
 
 fn respond(events: bool, id: &Value, result: &Value) -> Reply {
@@ -350,7 +384,7 @@ fn event(message: &Value) -> String {
     format!("event: message\ndata: {message}\n\n")
 }
 
-fn lock(script: &Mutex<McpScript>) -> MutexGuard<'_, McpScript> {
+fn lock<T>(script: &Mutex<T>) -> MutexGuard<'_, T> {
     script.lock().expect("no test fails while it holds the script")
 }
 
@@ -404,6 +438,7 @@ const PROGRAM: &str = r#"
 [ -n "$STARTS" ] && echo "$$" >> "$STARTS"
 [ "$CONDUCT" = crash ] && exit 3
 echo "started with ${TOKEN:-nothing}" >&2
+[ "$CONDUCT" = noisy ] && while echo noise; do sleep 0.01; done &
 count=0
 result() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 error() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":"no"}}\n' "$id" "$1"; }

@@ -161,7 +161,9 @@ async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
     while ticks.next().await {
         watched.note(app.gate.maintenance.sweep().await);
         watched.note(app.gate.maintenance.close_calls().await.map(drop));
+        watched.note(app.gate.pipeline.look_for_stops().await);
         watched.note(app.gate.maintenance.close_sessions().await.map(drop));
+        watched.note(app.gate.maintenance.sweep_work().await.map(drop));
         watched.note(app.gate.maintenance.sum_up_refusals(false).await);
     }
 }

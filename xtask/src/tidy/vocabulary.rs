@@ -3,7 +3,7 @@
 use super::{File, Finding};
 
 /// Renamed identifiers, each with its new name. Whole identifiers only; strings and comments are not checked.
-const RENAMED: [(&str, &str); 48] = [
+const RENAMED: [(&str, &str); 49] = [
     ("Aboard", "RunningBatch"),
     ("AdmittedAction", "Action"),
     ("AnswerShape", "ResponseShape"),
@@ -49,6 +49,7 @@ const RENAMED: [(&str, &str); 48] = [
     ("UnderWay", "InFlightCalls"),
     ("errand", "action"),
     ("happening", "payload"),
+    ("misfit", "invalid_member"),
     ("patience", "timeout"),
     ("stamp", "audit"),
     ("under_way", "in_flight"),

@@ -77,7 +77,7 @@ impl TestTenant {
             ..self.new_principal(&self.administrator)
         };
         let key = self.new_key(&self.administrator, &format!("first key of {}", self.id));
-        let tenant = Tenant { id: self.id.clone(), name: None, created_at: self.now() };
+        let tenant = Tenant::new(self.id.clone(), None, self.now());
         CreateTenant { audit: self.audit(), tenant, administrator, key }
     }
 
@@ -250,8 +250,7 @@ impl TestTenant {
 
     /// Stores a direct grant.
     pub async fn store_grant(&self, grant: Grant) -> Result<Grant, Refusal> {
-        self.ledger.create_grant(CreateGrant { audit: self.audit(), grant: grant.clone() }).await?;
-        Ok(grant)
+        self.ledger.create_grant(CreateGrant { audit: self.audit(), grant }).await
     }
 
     /// A direct grant on its own credential, for an agent that is not registered.

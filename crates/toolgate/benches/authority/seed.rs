@@ -57,7 +57,7 @@ pub async fn credential(ledger: &dyn Ledger) -> CredentialId {
         label: None,
         expires_at: None,
     };
-    let made = Tenant { id: tenant(), name: None, created_at: now() };
+    let made = Tenant::new(tenant(), None, now());
     ledger.create_tenant(CreateTenant { audit: audit(), tenant: made, administrator, key }).await.unwrap();
     let vault = vault();
     ledger.create_vault(CreateVault { audit: audit(), vault: vault.clone() }).await.unwrap();

@@ -46,7 +46,7 @@ fn guardian(configuration: &Configuration, entry: &GuardianEntry) -> Result<Remo
         guarded_client(configuration),
         entry.url.clone(),
         authentication,
-        entry.max_answer_bytes,
+        entry.max_response_bytes,
         entry.ca_certificate.clone(),
     );
     let link = link.map_err(|error| refused(error.to_string()))?;

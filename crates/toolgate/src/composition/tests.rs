@@ -462,7 +462,7 @@ async fn an_approver_is_told_that_the_process_of_the_call_died_on_postgresql() {
     house.tenant.wait(60);
     let answer = DecisionRequest {
         decision: Decision::Approve,
-        wish: None,
+        standing: None,
         reason: None,
         answer: None,
         idempotency_key: None,

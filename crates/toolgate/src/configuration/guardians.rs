@@ -43,7 +43,7 @@ pub struct GuardianEntry {
     /// How the gate authenticates to it.
     pub authentication: GuardianAuthentication,
     /// The maximum size of its responses.
-    pub max_answer_bytes: usize,
+    pub max_response_bytes: usize,
     /// The only CAs of its certificate, in PEM.
     pub ca_certificate: Option<String>,
 }
@@ -112,8 +112,8 @@ struct Guardian {
     breaker_seconds: Option<u64>,
     #[serde(default)]
     max_request_bytes: Option<usize>,
-    #[serde(default)]
-    max_answer_bytes: Option<usize>,
+    #[serde(default, rename = "max_answer_bytes")]
+    max_response_bytes: Option<usize>,
     #[serde(default)]
     redact: Vec<String>,
     #[serde(default)]
@@ -286,7 +286,7 @@ fn entry(given: &Guardian, base: &Path) -> Result<GuardianEntry, String> {
         url,
         settings,
         authentication: authentication(given, base)?,
-        max_answer_bytes: given.max_answer_bytes.unwrap_or(1024 * 1024),
+        max_response_bytes: given.max_response_bytes.unwrap_or(1024 * 1024),
         ca_certificate: given.ca_certificate_file.as_ref().map(certificate).transpose()?,
     })
 }

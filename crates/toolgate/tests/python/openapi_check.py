@@ -23,6 +23,9 @@ SETTINGS = """
 [[operations]]
 include-name = "POST /api/v1/tools/invoke"
 checks.not_a_server_error.expected-statuses = ["2xx", "4xx", 502]
+
+[checks.missing_required_header]
+expected-statuses = [400, 404, 428]
 """
 CHECKS = [
     "not_a_server_error",

@@ -19,7 +19,9 @@ KEY = os.environ["ADMIN_KEY"]
 UPSTREAM = os.environ["UPSTREAM_URL"]
 MCP_SERVER = os.environ["MCP_URL"]
 NUMBERS = count(1)
+INTENTS = []
 SUCCEEDED = set()
+TENANTS = set()
 
 
 def ask(method, path, body=None, more=None):
@@ -46,6 +48,13 @@ def service(name=None):
 
 def agent():
     return ask("POST", "/agents", {"id": fresh_name()})["id"]
+
+
+def tenant():
+    """A tenant of its own: limits of the default one would hold for the whole run."""
+    name = ask("POST", "/tenants", {"id": fresh_name()})["id"]
+    TENANTS.add(name)
+    return name
 
 
 def mount():
@@ -134,13 +143,43 @@ def waiting_call():
     return ask("POST", "/tools/invoke", call, {"Prefer": "respond-async"})["invocation_id"]
 
 
+def new_intent():
+    return ask("POST", "/intents", {"title": fresh_name(), "status": "active"})["id"]
+
+
+def intent():
+    """One that few requests share: a principal can have so many open ones, and an intent so many things below it."""
+    if not INTENTS or next(NUMBERS) % 12 == 0:
+        INTENTS.append(new_intent())
+    return INTENTS[-1]
+
+
+def task():
+    return ask("POST", "/tasks", {"intent_id": intent(), "name": fresh_name()})["id"]
+
+
+def plan():
+    return ask("POST", "/plans", {"intent_id": intent()})["id"]
+
+
+def lease(of):
+    return ask("POST", f"/intents/{of}/leases", {"scope": fresh_name()})["id"]
+
+
+def coordinator():
+    return ask("POST", "/coordinators", {"agent_id": "admin", "intent_id": intent()})["id"]
+
+
 MAKERS = {
     "agent_id": agent,
     "approval_id": approval,
+    "coordinator_id": coordinator,
     "credential_id": credential,
     "grant_id": grant,
-    "intent_id": fresh_name,
+    "intent_id": intent,
     "invocation_id": invocation,
+    "lease_id": lambda: None,
+    "plan_id": plan,
     "run_id": run,
     "version": lambda: str(policies(fresh_name())),
     "mount": mount,
@@ -148,7 +187,7 @@ MAKERS = {
     "service": service,
     "session": fresh_name,
     "standing_approval_id": standing_approval,
-    "task_id": fresh_name,
+    "task_id": task,
     "tenant_id": lambda: "default",
     "token": lambda: "a7" * 32,
     "vault_id": vault,
@@ -166,8 +205,19 @@ def before_call(context, case, kwargs):
     if case.operation.method.upper() == "PATCH" and path.get("agent_id") == "admin":
         # Nor with fewer permissions.
         path["agent_id"] = MAKERS["agent_id"]()
+    if route in ("/api/v1/stop", "/api/v1/resume") and isinstance(case.body, dict) and "agent" in case.body:
+        case.body["agent"] = agent()
     if case.meta is None or case.meta.generation.mode.is_negative:
         return
+    if route in ("/api/v1/stop", "/api/v1/resume"):
+        # Nor may all other calls of the run be stopped.
+        case.body.clear()
+        case.body["agent"] = agent()
+    if route.startswith("/api/v1/coordinators") and isinstance(case.body, dict) and "guardrails" in case.body:
+        # Nor may the calls of its own agent be limited.
+        case.body["guardrails"] = {"auto_delegate": True}
+    if route == "/api/v1/tenants/{tenant_id}" and case.operation.method.upper() == "PATCH":
+        path["tenant_id"] = tenant()
     if route.endswith("/invoke"):
         call_on_loopback(case)
     elif case.meta.phase.name != "stateful":
@@ -187,14 +237,15 @@ def call_on_loopback(case):
 def fit(case, route, path):
     """Gives a request what must agree with something outside it: names that are free, ids that exist."""
     for name in path:
-        path[name] = MAKERS[name]()
+        if path[name] not in TENANTS:
+            path[name] = MAKERS[name]()
     if route.endswith("/result"):
         path["invocation_id"] = detached()
     if route.endswith("/cancel"):
         path["invocation_id"] = waiting_call()
     if "grant_id" in (case.query or {}):
         case.query["grant_id"] = grant()
-    if route.endswith("/resume"):
+    if route.endswith("/{grant_id}/resume"):
         ask("PATCH", f"/grants/{path['grant_id']}/suspend")
     body = case.body if isinstance(case.body, dict) else {}
     if "id" in body:
@@ -220,6 +271,9 @@ def fit(case, route, path):
         body.update(decision(path["mount"]))
     if route.endswith("/{mount}/reject"):
         body["tools"] = decision(path["mount"])["tools"]
+    if route == "/api/v1/apply" and body:
+        body.update(document=f"name: {fresh_name()}\nversion: '1'\n")
+        body.pop("policy_files", None)
     if route == "/api/v1/policies/promote":
         body["policy_id"] = shadowed_rule()
     if route == "/api/v1/approvals/ask":
@@ -231,12 +285,69 @@ def fit(case, route, path):
         body.pop("attendance", None)
     if route == "/api/v1/invocations" and body:
         body.update(grant_id=grant(), service="payments", agent_id="admin")
+    if route.startswith(("/api/v1/intents", "/api/v1/tasks", "/api/v1/plans", "/api/v1/coordinators")):
+        fit_work(case, route, path, body)
+
+
+# What depends on other objects, on the caller or on the time.
+DEPENDENT = (
+    "actor",
+    "agent_id",
+    "assigned_agent",
+    "created_by",
+    "cursor",
+    "deadline",
+    "depends_on",
+    "expires_at",
+    "parent_intent_id",
+    "parent_task_id",
+    "plan_id",
+    "supervisor_id",
+    "task_id",
+    "tasks",
+)
+
+
+def fit_work(case, route, path, body):
+    """Gives a request about work versions, ids and steps that are possible."""
+    if "If-Match" in case.headers:
+        case.headers["If-Match"] = "1"
+    for name in DEPENDENT:
+        body.pop(name, None)
+        (case.query or {}).pop(name, None)
+    method = case.operation.method.upper()
+    if "lease_id" in path:
+        path["lease_id"] = lease(path["intent_id"])
+    if route.endswith("/agents/{agent_id}"):
+        ask("POST", f"/intents/{path['intent_id']}/agents", {"agent_id": path["agent_id"]})
+    if route.endswith("/agents") and method == "POST":
+        body["agent_id"] = agent()
+    if route in ("/api/v1/tasks", "/api/v1/plans", "/api/v1/coordinators"):
+        body["intent_id"] = intent()
+    if route == "/api/v1/coordinators":
+        body["agent_id"] = "admin"
+    if route.endswith(("/state", "/{intent_id}/status")):
+        path["intent_id"] = new_intent()
+    if route.endswith("/state"):
+        body.clear()
+        body["state"] = {"progress": 0.5}
+    if route.endswith("/events") and method == "POST":
+        body["event_type"] = "comment"
+    if route.endswith("/costs") and method == "POST":
+        body.update(cost_type="tokens", amount=12.5)
+    if "status" in body:
+        body["status"] = "cancelled" if route.startswith("/api/v1/tasks") else "active"
+    if route.startswith("/api/v1/plans") and "state" in body:
+        body["state"] = "active"
 
 
 @schemathesis.hook
 def after_call(context, case, response):
     if 200 <= response.status_code < 300:
         SUCCEEDED.add(f"{case.operation.method.upper()} {case.operation.path}")
+        if case.operation.path == "/api/v1/stop":
+            ask("POST", "/resume", {"all": True})
+            ask("POST", "/resume", {"tenant": "default"})
 
 
 @atexit.register

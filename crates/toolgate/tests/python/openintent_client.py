@@ -3,7 +3,6 @@
 Ends with status 0 when everything is as the client expects it, else with the assertion that failed.
 """
 
-import asyncio
 import inspect
 import os
 from datetime import datetime, timedelta, timezone
@@ -20,8 +19,8 @@ from openintent.models import (
     InvocationStatus,
     ToolInvocation,
 )
+from openintent_caller import Caller, code_of, raises
 
-URL = os.environ["TOOLGATE_URL"]
 SERVICE_URL = os.environ["SERVICE_URL"]
 WORKER = "agent_worker_01"
 SECRET = "sk_live_of_the_python_client"
@@ -36,37 +35,6 @@ AUTH_TYPES = {
     "custom": {"signing_secret": SECRET},
     "webhook": {"signing_secret": SECRET},
 }
-
-
-class Caller:
-    """One client; calls of the asynchronous one are waited for here, so that one script serves both."""
-
-    def __init__(self, kind, key, agent_id):
-        self.client = kind(base_url=URL, api_key=key, agent_id=agent_id)
-        self.loop = asyncio.new_event_loop() if kind is AsyncOpenIntentClient else None
-
-    def __getattr__(self, name):
-        method = getattr(self.client, name)
-
-        def call(*arguments, **keywords):
-            answer = method(*arguments, **keywords)
-            return self.loop.run_until_complete(answer) if inspect.isawaitable(answer) else answer
-
-        return call
-
-
-def raises(kind, call, *arguments, **keywords):
-    """The error that the call must raise, of exactly this class."""
-    try:
-        answer = call(*arguments, **keywords)
-    except OpenIntentError as error:
-        assert type(error) is kind, f"{type(error).__name__} instead of {kind.__name__}: {error} {error.response}"
-        return error
-    raise AssertionError(f"not refused: {answer}")
-
-
-def code_of(error):
-    return error.response["error"]["code"]
 
 
 def vaults_and_credentials(admin):

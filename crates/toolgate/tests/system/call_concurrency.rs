@@ -24,6 +24,46 @@ fn a_limit_of_two_admits_two_of_two_hundred_at_two_gates() {
 }
 
 #[test]
+fn a_budget_of_a_hundred_calls_makes_a_hundred_of_two_hundred_at_two_gates() {
+    at_two_gates(budget_holds);
+}
+
+/// Two hundred workers, each with one call; the ledger adds up to the millionth of a dollar.
+fn budget_holds(worlds: &[World]) {
+    let upstream = Upstream::start(|request| {
+        let number = request.json()["number"].as_u64().unwrap();
+        Reply::json(200, json!({"usage": {"cost_usd": format!("0.{number:06}")}}))
+    });
+    let admin = worlds[0].admin();
+    let cost = json!({"from": "/usage/cost_usd", "at_most_usd": 0.001});
+    let http = json!({"method": "POST", "path": "/any"});
+    let tool = json!({"estimated_cost_usd": 0.000_1, "cost": cost, "http": http});
+    admin.post("/api/v1/services", &json!({"service": "service", "version": "1", "tools": {"any": tool}})).created();
+    let user = ToolUser::of(&worlds[0], bearer(&upstream));
+    let agent = format!("/api/v1/agents/{}", user.agent.id);
+    admin.patch(&agent, &json!({"budget": {"calls_total": 100, "cost_total_usd": 1}})).ok();
+    let users: Vec<ToolUser> = worlds.iter().map(|world| user.at(world)).collect();
+    let answers = at_once(&users, 200, |user, number| user.calls("any", json!({"number": number + 1})));
+    let (made, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|reply| reply.status() == 200);
+    assert_eq!((made.len(), upstream.count()), (100, 100));
+    for reply in refused {
+        let error = reply.refused(403, "BUDGET_EXCEEDED");
+        assert_eq!((&error["limit_calls"], &error["period"]), (&json!(100), &json!("total")), "{error}");
+    }
+    let spent: u64 = upstream.received().iter().map(|request| request.json()["number"].as_u64().unwrap()).sum();
+    for world in worlds {
+        let budgets = world.admin().get(&format!("/api/v1/budgets?agent_id={}", user.agent.id)).ok();
+        let budget = &budgets["budgets"][0];
+        assert_eq!((&budget["used_calls"], &budget["remaining_calls"]), (&json!(100), &json!(0)), "{budget}");
+        let used = (budget["used_cost_usd"].as_f64().unwrap() * 1e6).round();
+        assert_eq!(used.to_string(), spent.to_string(), "{budget}");
+    }
+    let cost = |record: &serde_json::Value| record["cost"]["estimated_cost_usd"].as_f64().unwrap_or(0.0) * 1e6;
+    let recorded: f64 = user.history().iter().map(|record| cost(record).round()).sum();
+    assert_eq!(recorded.to_string(), spent.to_string());
+}
+
+#[test]
 fn one_idempotency_key_reaches_the_service_once() {
     key_holds(&[World::sqlite()]);
 }

@@ -26,6 +26,38 @@ fn kills_under_load_lose_no_call_on_postgresql() {
     survive_kills(&setup().reaching_loopback().database(database.url()), 8, false);
 }
 
+#[test]
+fn a_gate_that_is_killed_releases_what_its_calls_had_reserved() {
+    let upstream = Upstream::start(|_| Reply::json(200, json!({})));
+    let setup = setup().reaching_loopback();
+    let world = World::of(&setup, None);
+    let user = ToolUser::of(&world, bearer_with(&upstream, json!({})));
+    let agent = format!("/api/v1/agents/{}", user.agent.id);
+    world.admin().patch(&agent, &json!({"budget": {"calls_total": 5, "calls_per_day": 5}})).ok();
+    user.calls("any", json!({"number": 0})).ok();
+    upstream.hold();
+    let calls: Vec<_> = (1..=4)
+        .map(|number| {
+            let (address, key, body) = (world.gate.address(), user.agent.key.clone(), body(&user, number));
+            std::thread::spawn(move || request(address, &key, "POST", "/api/v1/tools/invoke", Some(&body)).is_ok())
+        })
+        .collect();
+    upstream.wait_for(5);
+    user.calls("any", json!({"number": 9})).refused(429, "BUDGET_EXCEEDED");
+    world.gate.kill();
+    upstream.release();
+    calls.into_iter().for_each(|call| assert!(!call.join().unwrap()));
+    let world = World::of(&setup, None);
+    let user = user.at(&world);
+    let used = || world.admin().get(&format!("/api/v1/budgets?agent_id={}", user.agent.id)).ok()["budgets"].clone();
+    crate::world::until("the calls are closed", || (used()[0]["used_calls"] == 1).then_some(()));
+    assert_eq!(used()[1]["used_calls"], 1);
+    for number in 10..14 {
+        user.calls("any", json!({"number": number})).ok();
+    }
+    user.calls("any", json!({"number": 14})).refused(429, "BUDGET_EXCEEDED");
+}
+
 /// An answer that a client got.
 struct Told {
     number: u64,

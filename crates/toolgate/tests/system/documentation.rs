@@ -5,7 +5,7 @@
 //! command above them, and the other lines are what it prints. There `...` stands for any text in a line and, alone, for
 //! any lines. A block marked with a kind and a name, `yaml cards.yaml`, is a file that the commands find. All commands of
 //! a page run in one shell, with `toolgate` on the path, and in the environment the gate and a payments service that it
-//! may call.
+//! may call. On a page with Python files, `python` has our client.
 
 use std::collections::BTreeSet;
 use std::process::Command;

@@ -22,6 +22,7 @@ fn a_rolling_restart_behind_nginx_loses_no_request() {
     let database = block_on(TestDatabase::create());
     let setup = setup()
         .reaching_loopback()
+        .on_own_address()
         .database(database.url())
         .environment("TOOLGATE_TRUSTED_PROXIES", "127.0.0.1/32")
         .environment("TOOLGATE_LAME_DUCK_SECONDS", "1");

@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Actor, id, stripe, text, until};
+use crate::world::{Actor, Reply, id, stripe, text, until};
+
+mod work;
 
 /// What the agent calls a conversation of its own.
 const SESSION: &str = "conversation_1";
@@ -23,6 +25,11 @@ pub struct Things {
     pub invocation: String,
     pub approval: String,
     pub standing: String,
+    pub intent: String,
+    pub lease: String,
+    pub task: String,
+    pub plan: String,
+    pub coordinator: String,
 }
 
 /// A route with its placeholders.
@@ -53,8 +60,31 @@ impl Things {
         let report = json!({"grant_id": grant, "service": "stripe", "tool": "charges.read", "agent_id": agent});
         let invocation = id(&admin.post("/api/v1/invocations", &report).created());
         let (approval, standing) = approved(admin, &made);
+        let intent = id(&admin.post("/api/v1/intents", &json!({"title": "a secret of stripe"})).created());
+        let leases = format!("/api/v1/intents/{intent}/leases");
+        let lease = id(&admin.post(&leases, &json!({"scope": "a scope"})).created());
+        let task = id(&admin.post("/api/v1/tasks", &json!({"intent_id": intent, "name": "a task"})).created());
+        let plan = id(&admin.post("/api/v1/plans", &json!({"intent_id": intent})).created());
+        let body = json!({"agent_id": agent, "intent_id": intent});
+        let coordinator = id(&admin.post("/api/v1/coordinators", &body).created());
         let agent = agent.to_owned();
-        Self { tenant, agent, key, vault, credential, grant, service, invocation, approval, standing }
+        Self {
+            tenant,
+            agent,
+            key,
+            vault,
+            credential,
+            grant,
+            service,
+            invocation,
+            approval,
+            standing,
+            intent,
+            lease,
+            task,
+            plan,
+            coordinator,
+        }
     }
 
     /// Names of nothing, as long as those of something.
@@ -71,11 +101,16 @@ impl Things {
             invocation: nothing("inv"),
             approval: nothing("appr"),
             standing: nothing("standing"),
+            intent: nothing("intent"),
+            lease: nothing("lease"),
+            task: nothing("task"),
+            plan: nothing("plan"),
+            coordinator: nothing("coord"),
         }
     }
 
     /// Placeholders and what stands for them.
-    pub fn by_placeholder(&self) -> [(&'static str, &str); 17] {
+    pub fn by_placeholder(&self) -> [(&'static str, &str); 20] {
         [
             // First, because it has the agent's name in it.
             ("{service}", &self.service),
@@ -88,9 +123,11 @@ impl Things {
             ("{invocation_id}", &self.invocation),
             ("{approval_id}", &self.approval),
             ("{standing_approval_id}", &self.standing),
-            // Whatever agents call these; nobody registers them.
-            ("{intent_id}", "intent_1"),
-            ("{task_id}", "task_1"),
+            ("{intent_id}", &self.intent),
+            ("{lease_id}", &self.lease),
+            ("{task_id}", &self.task),
+            ("{plan_id}", &self.plan),
+            ("{coordinator_id}", &self.coordinator),
             ("{session}", SESSION),
             ("{token}", TOKEN),
             ("{run_id}", "run_1"),
@@ -128,6 +165,15 @@ impl Route {
         }
     }
 
+    /// The headers that the route needs besides the key.
+    pub fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        let changes =
+            ["/tasks/{task_id}", "/plans/{plan_id}", "/intents/{intent_id}/state", "/intents/{intent_id}/status"];
+        let versioned =
+            matches!(self.method.as_str(), "PATCH" | "POST") && changes.iter().any(|end| self.path.ends_with(end));
+        if versioned { &[("If-Match", "1")] } else { &[] }
+    }
+
     /// A body that the route takes; `None` where it takes none.
     pub fn body(&self, things: &Things) -> Option<Value> {
         let body = match (self.method.as_str(), self.path) {
@@ -146,6 +192,8 @@ impl Route {
                 "tool_allowlist": ["connector:stripe.charges.read"],
                 "labels": ["trusted"], "detach_calls": false, "progressive_discovery": false
             }),
+            ("PATCH", "/api/v1/tenants/{tenant_id}") => json!({"budget": null}),
+            ("POST", "/api/v1/stop" | "/api/v1/resume") => json!({"agent": things.agent}),
             ("POST", "/api/v1/agents/{agent_id}/keys") => {
                 json!({"label": "laptop", "expires_at": "2099-01-01T00:00:00Z"})
             }
@@ -217,6 +265,9 @@ impl Route {
             ("PUT", "/api/v1/policies") => json!({
                 "files": policies(), "note": "nothing is forbidden", "expected_version": 0
             }),
+            ("POST", "/api/v1/apply") => json!({
+                "document": "name: w\nversion: '1'\n", "dry_run": true, "allow_widening": false
+            }),
             ("POST", "/api/v1/policies/check") => json!({"files": policies()}),
             ("POST", "/api/v1/policies/promote") => json!({"policy_id": "no-night-work"}),
             ("POST", "/api/v1/policies/rollback") => json!({"version": 1, "expected_version": 0}),
@@ -230,6 +281,7 @@ impl Route {
             ("DELETE", "/api/v1/credentials/{credential_id}" | "/api/v1/grants/{grant_id}") => {
                 json!({"reason": "done"})
             }
+            (_, path) if work::is_about(path) => return work::body(&self.method, path, things),
             ("PATCH", "/api/v1/grants/{grant_id}/resume")
             | (
                 "POST",
@@ -252,6 +304,13 @@ impl Route {
             (method, path) => panic!("say in the tests which body {method} {path} takes"),
         };
         Some(body)
+    }
+}
+
+impl Actor {
+    /// Asks on a route about these things, with the headers that it needs.
+    pub fn asks(&self, route: &Route, things: &Things) -> Reply {
+        self.ask_with(&route.method, &route.filled(things), route.headers(), route.body(things).as_ref())
     }
 }
 

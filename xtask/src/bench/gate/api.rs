@@ -34,8 +34,8 @@ impl Api<'_> {
 
     /// The same with further headers, for the whole response.
     pub fn post_with(&self, path: &str, headers: &[(&str, String)], body: &str) -> Result<Response, String> {
-        let answer = self.exchange(path, headers, body).map_err(|error| format!("POST {path}: {error}"))?;
-        let (status, response) = parse(&answer).ok_or_else(|| format!("POST {path}: not HTTP: {answer}"))?;
+        let text = self.exchange(path, headers, body).map_err(|error| format!("POST {path}: {error}"))?;
+        let (status, response) = parse(&text).ok_or_else(|| format!("POST {path}: not HTTP: {text}"))?;
         if (200..300).contains(&status) {
             Ok(response)
         } else {
@@ -55,9 +55,9 @@ impl Api<'_> {
              Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
     }
 }
 
@@ -68,8 +68,8 @@ pub fn field(body: &str, name: &str) -> Result<String, String> {
     text.map(|(value, _)| value.to_owned()).ok_or_else(|| format!("no `{name}` in {body}"))
 }
 
-fn parse(answer: &str) -> Option<(u16, Response)> {
-    let (head, body) = answer.split_once("\r\n\r\n")?;
+fn parse(text: &str) -> Option<(u16, Response)> {
+    let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.strip_prefix("HTTP/1.1 ")?.split(' ').next()?.parse().ok()?;
     Some((status, Response { head: head.to_owned(), body: body.to_owned() }))
 }
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_split_into_status_and_body() {
-        let answer = "HTTP/1.1 201 Created\r\nContent-Length: 2\r\nMcp-Session-Id: a\r\n\r\n{}";
-        let (status, response) = parse(answer).unwrap();
+        let text = "HTTP/1.1 201 Created\r\nContent-Length: 2\r\nMcp-Session-Id: a\r\n\r\n{}";
+        let (status, response) = parse(text).unwrap();
         assert_eq!((status, response.body.as_str(), response.header("mcp-session-id")), (201, "{}", Some("a")));
         assert_eq!(parse("SSH-2.0"), None);
     }

@@ -83,14 +83,14 @@ impl Caller {
 }
 
 /// Reads one response to its end and returns its status.
-fn read_response(answers: &mut impl BufRead) -> io::Result<String> {
+fn read_response(responses: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
-    answers.read_line(&mut line)?;
+    responses.read_line(&mut line)?;
     let status = line.split(' ').nth(1).unwrap_or_default().to_owned();
     let mut length = 0;
     loop {
         line.clear();
-        if answers.read_line(&mut line)? == 0 {
+        if responses.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         match line.trim_end().split_once(':') {
@@ -101,7 +101,7 @@ fn read_response(answers: &mut impl BufRead) -> io::Result<String> {
             None => break,
         }
     }
-    io::copy(&mut answers.take(length), &mut io::sink())?;
+    io::copy(&mut responses.take(length), &mut io::sink())?;
     Ok(status)
 }
 
@@ -111,11 +111,11 @@ mod tests {
 
     #[test]
     fn answers_are_read_one_after_the_other() {
-        let mut answers =
+        let mut responses =
             &b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n"[..];
-        assert_eq!(read_response(&mut answers).unwrap(), "200");
-        assert_eq!(read_response(&mut answers).unwrap(), "429");
-        assert!(read_response(&mut answers).is_err(), "there are no more");
+        assert_eq!(read_response(&mut responses).unwrap(), "200");
+        assert_eq!(read_response(&mut responses).unwrap(), "429");
+        assert!(read_response(&mut responses).is_err(), "there are no more");
     }
 
     #[test]

@@ -136,16 +136,12 @@ fn placement(mount: &Mount) -> Result<Option<Value>, String> {
 
 /// One secret, or an object with the fields of a type that has several.
 fn material(auth_type: AuthType, secret: Secret) -> Result<Material, String> {
-    let field = match auth_type {
-        AuthType::ApiKey => "api_key",
-        AuthType::BearerToken => "token",
-        _ => {
-            let expected = "`secret` must be a JSON object with the fields of its `auth_type`";
-            let value = strict_json::parse(secret.expose().as_bytes()).map_err(|_| expected)?;
-            return material_from_json(value).map_err(|_| expected.to_owned());
-        }
+    let [field] = auth_type.usual_fields() else {
+        let expected = "`secret` must be a JSON object with the fields of its `auth_type`";
+        let value = strict_json::parse(secret.expose().as_bytes()).map_err(|_| expected)?;
+        return material_from_json(value).map_err(|_| expected.to_owned());
     };
     let mut material = Material::new();
-    material.insert(field.to_owned(), secret);
+    material.insert((*field).to_owned(), secret);
     Ok(material)
 }

@@ -58,7 +58,7 @@ fn the_official_client_calls_a_tool_with_a_token_of(issuer: &str) {
 
 /// A gate whose public URL is where it listens. The port is one that the system gave an earlier start of it.
 fn at_its_own_url(issuer: &str) -> World {
-    let setup = setup().reaching_loopback();
+    let setup = setup().reaching_loopback().on_own_address();
     let earlier = setup.start();
     let address = earlier.address();
     earlier.stop();

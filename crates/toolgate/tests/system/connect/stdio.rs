@@ -108,7 +108,7 @@ impl Bridge {
 
 #[test]
 fn a_session_hears_of_changes_and_outlives_a_restart_of_the_gate() {
-    let world = World::sqlite();
+    let world = World::of(&setup().reaching_loopback().on_own_address(), None);
     let office = Office::open(&world);
     assert_eq!(run(&world, &["connect", "windsurf", "--agent", "teller", "--yes"]).code, 0);
     let mut command = world.gate.setup().command();

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::expectation::fits;
-use super::page::Page;
+use super::page::{Page, root};
 use super::surroundings::Surroundings;
+use crate::openintent_sdk::python;
 
 /// Runs the commands in order; the error says which one does something else than the page says.
 pub fn try_out(page: &Page) -> Result<(), String> {
@@ -13,7 +14,7 @@ pub fn try_out(page: &Page) -> Result<(), String> {
     for (name, content) in &page.files {
         std::fs::write(surroundings.home.join(name), content).unwrap();
     }
-    let output = shell(&surroundings).arg("-c").arg(script(page)).output().unwrap();
+    let output = shell(&surroundings, page).arg("-c").arg(script(page)).output().unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
     let mut sections = printed.split(MARK).skip(1);
     for step in &page.steps {
@@ -45,13 +46,17 @@ fn script(page: &Page) -> String {
     format!("exec 2>&1\n{}", commands.collect::<String>())
 }
 
-fn shell(surroundings: &Surroundings) -> Command {
-    let binary = Path::new(super::BINARY).parent().unwrap().to_owned();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::join_paths([binary].into_iter().chain(std::env::split_paths(&path))).unwrap();
+fn shell(surroundings: &Surroundings, page: &Page) -> Command {
+    let mut programs = vec![Path::new(super::BINARY).parent().unwrap().to_owned()];
     let home = &surroundings.home;
     let mut command = Command::new("sh");
-    command.arg("-eu").env_clear().env("PATH", path).env("HOME", home).current_dir(home).stdin(Stdio::null());
+    command.arg("-eu").env_clear().env("HOME", home).current_dir(home).stdin(Stdio::null());
+    if page.files.iter().any(|(name, _)| name.ends_with(".py")) {
+        programs.push(python().parent().unwrap().to_owned());
+        command.env("PYTHONPATH", root().join("clients/python/src")).env("PYTHONDONTWRITEBYTECODE", "1");
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command.env("PATH", std::env::join_paths(programs.into_iter().chain(std::env::split_paths(&path))).unwrap());
     command.envs(surroundings.variables.iter().map(|(name, value)| (name, value)));
     command
 }

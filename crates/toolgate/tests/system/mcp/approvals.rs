@@ -141,6 +141,29 @@ fn a_client_that_follows_tasks_gets_one_and_its_result(world: &World) {
     assert_eq!(office.agent.mcp_with("tools/call", plain, can()).rpc()["resultType"], "complete");
 }
 
+#[test]
+fn tasks_that_were_fetched_or_refused_at_once_leave_room_for_others() {
+    let limits = "[approvals]\nopen_per_agent = 1\n[calls]\ndetached_per_agent = 2\n";
+    let world = World::of(&setup().reaching_loopback().configuration(limits), None);
+    let office = Office::open(&world);
+    let can = || json!({"extensions": {TASKS: {}}});
+    let call = |amount: u64| office.agent.mcp_with("tools/call", transfer(amount), can()).rpc();
+    for amount in [11, 12, 13] {
+        let made = call(amount);
+        assert_eq!(made["resultType"], "task", "{made}");
+        for _ in 0..3 {
+            let refused = call(100 + amount);
+            assert_eq!((&refused["resultType"], &refused["isError"]), (&json!("complete"), &json!(true)), "{refused}");
+            assert_eq!(refused["_meta"]["toolgate/code"], "TOO_MANY_APPROVALS", "{refused}");
+        }
+        office.clerk.decides(&first(&office), "approve", json!({})).ok();
+        let get = || office.agent.mcp_with("tasks/get", json!({"taskId": made["taskId"]}), can()).rpc();
+        let done = until("the task ends", || Some(get()).filter(|task| task["status"] != "working"));
+        assert_eq!(done["status"], "completed", "{done}");
+        assert_eq!(get()["result"], done["result"], "it is kept while nothing needs its place");
+    }
+}
+
 fn a_task_can_be_taken_back(world: &World) {
     let office = Office::open(world);
     let can = || json!({"extensions": {TASKS: {}}});

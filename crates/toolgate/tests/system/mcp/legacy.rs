@@ -77,6 +77,12 @@ fn a_session_is_of_use_to_its_principal_alone(world: &World) {
         assert_eq!(one.legacy(wrong, &ping).status(), 404, "{wrong}");
     }
     one.post("/mcp", &ping).rpc_error(400, -32600);
+    for (version, status) in [("2025-11-25", 200), ("2025-03-26", 400), ("2025-06-18", 400)] {
+        let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", version)];
+        let reply = one.ask_with("POST", "/mcp", &headers, Some(&ping));
+        assert_eq!((reply.status(), &reply.json()["id"]), (status, &ping["id"]), "{version}");
+    }
+    assert_eq!(one.ask_with("POST", "/mcp", &[("Mcp-Session-Id", session.as_str())], Some(&ping)).status(), 200);
     let key = json!({});
     let made = world.admin().post("/api/v1/agents/one/keys", &key).created();
     world.actor("one", text(&made, "/key")).legacy(&session, &ping).rpc();

@@ -210,6 +210,8 @@ fn pages_follow_each_other(world: &World) {
     let second = shop.agent.mcp("tools/list", json!({"cursor": cursor})).rpc();
     assert_eq!(second["tools"].as_array().unwrap().len(), 500);
     assert_eq!((second.get("nextCursor"), &second["tools"][0]["name"]), (None, &json!("many_tool-1000")));
-    shop.agent.mcp("tools/list", json!({"cursor": "no such"})).rpc_error(400, -32602);
+    for forged in ["no such", "", "../", "x", "many_tool-0999x"] {
+        shop.agent.mcp("tools/list", json!({"cursor": forged})).rpc_error(400, -32602);
+    }
     shop.agent.mcp("tools/list", merged(json!({"cursor": 7}), json!({}))).rpc_error(400, -32602);
 }

@@ -72,6 +72,11 @@ fn resources_are_forwarded_under_grants(world: &World) {
         "toolgate:beta:test://two",
     ];
     assert_eq!(uris, expected);
+    for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+        for forged in ["", "../", "x", "x\n1", "\n1", "gamma"] {
+            agent.mcp(method, json!({"cursor": forged})).rpc_error(400, -32602);
+        }
+    }
     let read = agent.mcp("resources/read", json!({"uri": "toolgate:beta:test://two"})).rpc();
     assert_eq!(read["contents"], json!([{"uri": "toolgate:beta:test://two", "text": "resource"}]));
     assert_eq!(second.received("resources/read")[0]["params"]["uri"], "test://two");

@@ -38,6 +38,13 @@ fn a_client_searches_looks_and_calls_and_the_record_names_the_real_tool(world: &
     let refused = shop.agent.mcp_call("call_tool", json!({"name": "payments_refunds__create", "arguments": {}}));
     assert_eq!(refused["content"], unknown["content"], "what is not listed is unknown");
     assert_eq!(shop.agent.mcp_call("call_tool", json!({}))["isError"], true);
+    for (tool, unknown) in [("call_tool", "grant_id"), ("describe_tool", "agent_id"), ("search_tools", "name")] {
+        let mut arguments = json!({"name": "payments_charges__read"});
+        arguments[unknown] = json!("x");
+        let refused = shop.agent.mcp_call(tool, arguments);
+        assert_eq!(refused["isError"], true, "{refused}");
+        assert!(text(&refused, "/content/0/text").contains(&format!("no `{unknown}`")), "{refused}");
+    }
     let direct = json!({"name": "payments_charges__read", "arguments": {"charge_id": "ch_7"}});
     shop.agent.mcp("tools/call", direct).rpc_error(400, -32602);
 }

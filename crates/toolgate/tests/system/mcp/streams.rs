@@ -10,7 +10,7 @@ use toolgate_testkit::mcp_server::McpServer;
 
 use super::{VERSION, meta, request};
 use crate::calls::shop::Shop;
-use crate::world::{Actor, World, id, on_both_engines, text};
+use crate::world::{Actor, World, id, on_both_engines, setup, text};
 
 on_both_engines! {
     a_listening_client_hears_of_grants_definitions_and_nothing_else,
@@ -164,4 +164,19 @@ fn what_cannot_be_listened_to_is_refused(world: &World) {
         [("MCP-Protocol-Version", VERSION), ("Mcp-Method", "subscriptions/listen"), ("Accept", "application/json")];
     let reply = one.ask_with("POST", "/mcp", &headers, Some(&request("subscriptions/listen", params)));
     assert_eq!(reply.status(), 406);
+}
+
+#[test]
+fn a_stream_too_many_is_refused_in_the_response_to_its_request() {
+    let world = World::of(&setup().configuration("[server]\nmax_streams_per_principal = 1\n"), None);
+    let agent = world.agent("agent", &["tools.invoke"]);
+    let wanted = json!({"toolsListChanged": true});
+    let _open = Listener::subscribed(&world, &agent, wanted.clone());
+    let headers =
+        [("MCP-Protocol-Version", VERSION), ("Mcp-Method", "subscriptions/listen"), ("Accept", "text/event-stream")];
+    let params = json!({"notifications": wanted, "_meta": meta(json!({}))});
+    let reply = agent.ask_with("POST", "/mcp", &headers, Some(&request("subscriptions/listen", params)));
+    let body = reply.json();
+    assert_eq!((reply.status(), &body["id"]), (429, &json!(1)), "{body}");
+    assert_eq!(body["error"]["data"]["code"], "TOO_MANY_STREAMS");
 }

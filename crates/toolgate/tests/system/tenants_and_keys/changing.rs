@@ -33,6 +33,7 @@ fn an_agent_shows_what_it_was_registered_with(world: &World) {
     assert_eq!(made["unresolved_tools"], json!([]));
     let shown = admin.get(AGENT).ok();
     let fields = [
+        "budget",
         "created_at",
         "detach_calls",
         "id",
@@ -44,6 +45,7 @@ fn an_agent_shows_what_it_was_registered_with(world: &World) {
         "rate_limits",
         "revision",
         "scopes",
+        "stopped",
         "tenant_id",
         "tool_allowlist",
     ];

@@ -15,7 +15,7 @@ on_both_engines! {
 fn a_tenant_comes_with_an_administrator_and_a_key_that_is_shown_once(world: &World) {
     let admin = world.admin();
     let made = admin.post("/api/v1/tenants", &json!({"id": "acme", "name": "ACME Corporation"})).created();
-    assert_eq!(names(&made), ["administrator", "created_at", "id", "name"]);
+    assert_eq!(names(&made), ["administrator", "budget", "created_at", "gate_stopped", "id", "name", "stopped"]);
     assert_eq!((&made["id"], &made["name"]), (&json!("acme"), &json!("ACME Corporation")));
     assert_eq!(made["administrator"]["id"], "admin");
     let key = text(&made, "/administrator/key");
@@ -39,7 +39,7 @@ fn a_tenant_comes_with_an_administrator_and_a_key_that_is_shown_once(world: &Wor
     admin.post("/api/v1/tenants", &json!({"id": "acme"})).refused(409, "ALREADY_EXISTS");
     admin.post("/api/v1/tenants", &json!({"id": "default"})).refused(409, "ALREADY_EXISTS");
     let shown = admin.get("/api/v1/tenants/acme");
-    assert_eq!(names(&shown.ok()), ["created_at", "id", "name"]);
+    assert_eq!(names(&shown.ok()), ["budget", "created_at", "gate_stopped", "id", "name", "stopped"]);
     assert_eq!(ids(&admin.get("/api/v1/tenants").ok()["tenants"]), ["acme", "default"]);
     assert!(!admin.get("/api/v1/tenants").answer.text().contains(key));
     let page = admin.get("/api/v1/tenants?limit=1").ok();
@@ -76,7 +76,7 @@ fn what_is_of_another_tenant_looks_like_nothing_on_every_route(world: &World) {
             if route.method == "PUT" {
                 continue;
             }
-            let ask = |things: &Things| stranger.ask(&route.method, &route.filled(things), route.body(things).as_ref());
+            let ask = |things: &Things| stranger.asks(route, things);
             let (hidden, none) = (ask(&theirs), ask(&nothing));
             assert_eq!(hidden.status(), none.status(), "{}: {}", hidden.asked, hidden.answer.text());
             assert_eq!(
@@ -132,6 +132,10 @@ fn snapshot(actor: &Actor, things: &Things) -> Vec<Value> {
         format!("/api/v1/invocations/{}", things.invocation),
         format!("/api/v1/approvals/{}", things.approval),
         format!("/api/v1/standing-approvals/{}", things.standing),
+        format!("/api/v1/intents/{}", things.intent),
+        format!("/api/v1/tasks/{}", things.task),
+        format!("/api/v1/plans/{}", things.plan),
+        format!("/api/v1/coordinators/{}", things.coordinator),
         "/api/v1/audit/events".to_owned(),
     ]
     .iter()
@@ -156,6 +160,7 @@ fn lists_filters_and_logs_hold_nothing_of_other_tenants(world: &World) {
         "/api/v1/approvals".to_owned(),
         "/api/v1/approvals?agent_id=twin&status=approved".to_owned(),
         "/api/v1/standing-approvals?active=true".to_owned(),
+        "/api/v1/intents".to_owned(),
         "/api/v1/audit/events".to_owned(),
         "/api/v1/audit/events?agent_id=twin".to_owned(),
         "/api/v1/audit/export".to_owned(),
@@ -163,7 +168,8 @@ fn lists_filters_and_logs_hold_nothing_of_other_tenants(world: &World) {
         let reply = globex.get(&path);
         let text = reply.answer.text();
         assert_eq!(reply.status(), 200, "{text}");
-        let of_theirs = [&theirs.key, &theirs.vault, &theirs.credential, &theirs.grant, &theirs.approval];
+        let of_theirs =
+            [&theirs.key, &theirs.vault, &theirs.credential, &theirs.grant, &theirs.approval, &theirs.intent];
         for foreign in of_theirs.into_iter().map(String::as_str).chain(["acme", &theirs.standing]) {
             assert!(!text.contains(foreign), "{foreign} in {path}");
         }
