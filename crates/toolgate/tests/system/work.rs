@@ -7,5 +7,6 @@ mod limits;
 mod sdk;
 mod tasks;
 mod team;
+mod two_gates;
 mod versions;
 mod visibility;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::world::{Actor, Reply, World, id, merged, stripe};
 
 mod errors;
+mod example;
 mod export;
 mod hostile;
 mod plan;

@@ -8,16 +8,16 @@ use crate::world::{Actor, World, id};
 
 const RFC: &str = include_str!("../../../../model/src/workflow/tests/quarterly-compliance.yaml");
 
-fn tasks(admin: &Actor, intent: &Value) -> Vec<Value> {
+pub fn tasks(admin: &Actor, intent: &Value) -> Vec<Value> {
     let tasks = admin.get(&format!("/api/v1/intents/{}/tasks", intent.as_str().unwrap())).ok();
     tasks["tasks"].as_array().unwrap_or_else(|| tasks.as_array().unwrap()).clone()
 }
 
-fn named<'a>(tasks: &'a [Value], name: &str) -> &'a Value {
+pub fn named<'a>(tasks: &'a [Value], name: &str) -> &'a Value {
     tasks.iter().find(|task| task["name"] == name).unwrap()
 }
 
-fn keyed(world: &World, agent: &str) -> Actor {
+pub fn keyed(world: &World, agent: &str) -> Actor {
     let key = world.admin().post(&format!("/api/v1/agents/{agent}/keys"), &json!({})).created();
     world.actor(agent, key["key"].as_str().unwrap())
 }
