@@ -176,7 +176,7 @@ fn elicitation(params: &Map<String, Value>) -> Result<InputCapabilities, Unfit> 
             check_url(params.get("url").and_then(Value::as_str).unwrap_or_default())?;
             Ok(InputCapabilities { url: true, ..nothing })
         }
-        Some(_) => Err("the server asks a user in a way that the gate does not know"),
+        Some(_) => Err("the server requests input in a mode that the gate does not support"),
     }
 }
 

@@ -65,10 +65,10 @@ pub(crate) enum Action {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Owner {
-    /// An agent
+    /// Id of the agent whose budget it is
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// A tenant
+    /// Id of the tenant whose budget it is
     #[arg(long, value_name = "ID")]
     tenant: Option<String>,
 }

@@ -34,9 +34,9 @@ pub(crate) enum Action {
     /// Create an intent
     #[command(after_help = "Example:\n  toolgate intent create 'Quarterly compliance' --set phase='\"start\"'")]
     Create {
-        /// Title
+        /// Title of the intent
         title: String,
-        /// Description
+        /// What the intent is to achieve
         #[arg(long)]
         description: Option<String>,
         /// Member of its state; may be repeated

@@ -168,7 +168,7 @@ pub struct ServerOffer {
     /// The revision of the protocol that is spoken with it.
     pub protocol_version: String,
     pub server: ServerInfo,
-    /// What it wants models to be told.
+    /// Instructions of the server for models.
     pub instructions: Option<String>,
     /// What it can do, as it said.
     pub capabilities: Map<String, Value>,

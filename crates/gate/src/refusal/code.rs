@@ -250,7 +250,7 @@ codes! {
     VersionConflict, Conflict => "VERSION_CONFLICT",
     /// A change that does not name the version that it was decided on.
     VersionRequired, Invalid => "VERSION_REQUIRED",
-    /// A file that would give somebody more than before, without the confirmation that it may.
+    /// A file that would widen access, without the confirmation that it may.
     WideningNotAllowed, Conflict => "WIDENING_NOT_ALLOWED",
     /// A file with problems.
     WorkflowInvalid, Invalid => "WORKFLOW_INVALID",

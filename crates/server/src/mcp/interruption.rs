@@ -66,7 +66,7 @@ pub(super) async fn interrupted(
     let Some(approval) = asked(context, call).await? else { return Ok(None) };
     let (link, until) = app.gate.approvals.create_approval_link(&context.caller, approval).await?;
     let url = format!("{public_url}/approvals/open/{}", link.expose());
-    let message = format!("A person must approve this call ({approval}). Open the page as somebody who may decide it.");
+    let message = format!("A person must approve this call ({approval}). Open the page as an approver.");
     let input = json!({"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}});
     let state = app.gate.continuations.write(bound(context, TOOL_CALL, digest), call, until);
     Ok(Some(Map::from_iter([

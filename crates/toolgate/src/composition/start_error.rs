@@ -100,17 +100,13 @@ pub enum StartError {
     /// A mounted server that cannot be started.
     #[error("mount `{name}`: {reason}")]
     Mount {
-        /// Which.
         name: String,
-        /// Why not.
         reason: WorkspaceError,
     },
     /// A mount that cannot be declared as the configuration has it.
     #[error("mounts.file: mount `{name}`: {reason}")]
     Declared {
-        /// Which.
         name: String,
-        /// Why not.
         reason: Refusal,
     },
     #[error("workspace.root: {0}")]

@@ -369,7 +369,7 @@ async fn follow(bridge: Arc<Bridge>) {
                 }
             }
             Ok(response) if response.status().is_client_error() && response.status().as_u16() != 429 => {
-                say(&format!("toolgate: the gate tells of no changes ({}); list the tools again", response.status()));
+                say(&format!("toolgate: no change notifications from the gate ({}); list the tools again", response.status()));
                 return;
             }
             Ok(_) | Err(_) => {}

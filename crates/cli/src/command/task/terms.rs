@@ -16,7 +16,7 @@ use crate::durations;
 
 #[derive(Args)]
 pub(crate) struct Terms {
-    /// Description
+    /// What the agent is to do
     #[arg(long)]
     description: Option<String>,
     /// Id of the plan that it belongs to

@@ -34,7 +34,7 @@ use crate::mcp::result::malformed;
 use crate::time::now;
 
 /// Why a process was stopped that has done nothing wrong.
-const UNUSED: &str = "the server was stopped because nobody used it";
+const UNUSED: &str = "the server was stopped after the idle timeout";
 /// How many messages wait to be written.
 const QUEUE: usize = 64;
 /// How many messages of the server wait to be passed on.
@@ -253,7 +253,7 @@ impl Running {
         self.shared.calls().ended.is_some()
     }
 
-    /// Whether it has ended because nobody used it.
+    /// Whether it was stopped after the idle timeout.
     pub(super) fn was_unused(&self) -> bool {
         self.shared.calls().ended == Some(UNUSED)
     }
@@ -309,7 +309,7 @@ impl Drop for Running {
     }
 }
 
-/// A request whose response is waited for. If nobody waits any more, the process is told so.
+/// A request whose response is waited for. If the caller no longer waits, the process gets a cancellation.
 struct InFlight<'a> {
     running: &'a Running,
     id: u64,
@@ -337,7 +337,7 @@ impl Shared {
         }
         let of_agent = calls.waiting.values().filter(|other| other.agent == waiting.agent).count();
         if calls.waiting.len() >= IN_FLIGHT || (waiting.agent.is_some() && of_agent >= IN_FLIGHT_OF_AGENT) {
-            let reason = "its server has as many calls in flight as it is given; try again";
+            let reason = "its server has reached its limit of in-flight calls; try again";
             return Err(SourceFailure::not_sent(FailureKind::Overloaded, reason));
         }
         if waiting.agent.is_some() {

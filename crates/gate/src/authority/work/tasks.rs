@@ -29,7 +29,6 @@ pub struct NewTask {
 }
 
 impl WorkAdministration {
-    /// Creates a task.
     pub async fn create_task(&self, caller: &Caller, intent: IntentId, new: NewTask) -> Result<TaskChanged, Refusal> {
         let created = self.create_tasks(caller, intent, vec![new]).await?;
         created.into_iter().next().ok_or_else(|| Refusal::no_intent(intent))
@@ -99,7 +98,6 @@ impl WorkAdministration {
         found.ok_or_else(|| Refusal::no_intent(intent))
     }
 
-    /// Changes a task.
     pub async fn change_task(
         &self,
         caller: &Caller,

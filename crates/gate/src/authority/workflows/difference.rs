@@ -1,4 +1,4 @@
-//! The difference between a file and the present state: what has to be changed, and which changes give somebody more than
+//! The difference between a file and the present state: what has to be changed, and which changes widen access compared with
 //! before. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -51,7 +51,6 @@ pub struct DelegateGrant {
     pub request: DelegationRequest,
 }
 
-/// Revokes a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokeGrant {
     pub audit: Mandate,
@@ -67,7 +66,6 @@ pub struct Revoked {
     pub revision: Revision,
 }
 
-/// Suspends a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuspendGrant {
     pub audit: Mandate,

@@ -138,7 +138,7 @@ async fn set_tasks<T: Transaction>(
         let mut task = task.ok_or_else(|| Refusal::no_task(*id))?;
         if !matches!(task.status, TaskStatus::Pending | TaskStatus::Ready) || task.assigned_agent.is_some() {
             let reason =
-                format!("task {id} is {} or assigned; only tasks that nobody has can change plans", task.status);
+                format!("task {id} is {} or assigned; only unassigned tasks can change plans", task.status);
             return Err(Refusal::new(Code::TaskStateInvalid, reason).with("task_id", id).into());
         }
         if task.plan.is_some_and(|other| other != plan.id) {
