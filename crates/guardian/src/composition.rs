@@ -1,6 +1,6 @@
 //! Combines several guardians into one verdict. Any denial denies, modifications are applied in the declared order, and
-//! the event is allowed only if all guardians allow the final content. A denial of the original stays a denial whoever
-//! else is asked, and a guardian that may not modify can only turn an allow into a denial.
+//! the event is allowed only if all guardians allow the final content. A denial of the original stays a denial, whatever
+//! others decide, and a guardian that may not modify can only turn an allow into a denial.
 
 use std::sync::Arc;
 use std::time::Duration;

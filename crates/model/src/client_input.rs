@@ -180,7 +180,7 @@ fn elicitation(params: &Map<String, Value>) -> Result<InputCapabilities, Unfit> 
     }
 }
 
-/// A form has fields of plain values, and asks for no secret: whoever sees the form sends what is filled in through the
+/// A form has fields of plain values, and asks for no secret: what is filled in passes through the
 /// agent.
 fn check_form(schema: Option<&Value>) -> Result<(), Unfit> {
     let schema = schema.and_then(Value::as_object).ok_or("the server asks for a form without a schema")?;

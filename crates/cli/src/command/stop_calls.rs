@@ -22,7 +22,7 @@ pub(crate) struct StopCommand {
     scope: Scope,
 }
 
-/// Resume what `toolgate stop` has stopped
+/// Resume stopped calls
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate resume --agent billing-agent")]
 pub(crate) struct ResumeCommand {

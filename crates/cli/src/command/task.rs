@@ -119,11 +119,11 @@ pub(crate) enum Action {
     Fail {
         /// Task id
         id: String,
-        /// What went wrong
+        /// Reason of the failure
         #[arg(long)]
         error: Option<String>,
     },
-    /// Give back a claimed task, or try a failed one again
+    /// Release a claimed task, or retry a failed one
     #[command(after_help = "Example:\n  toolgate task ready task_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Ready {
         /// Task id

@@ -94,7 +94,7 @@ enum PostedBody {
     Events(Box<OpenResponse>),
 }
 
-/// What a server has announced on the way, for whoever keeps its list.
+/// What a server has announced meanwhile, for the cache of its list.
 #[derive(Default)]
 pub(crate) struct Announced {
     pub(crate) list_changed: bool,

@@ -143,7 +143,7 @@ codes! {
     /// The key provider does not respond, or does not have the key.
     KeyProviderUnavailable, Unavailable => "KEY_PROVIDER_UNAVAILABLE",
     KeyRevoked, Unauthenticated => "KEY_REVOKED",
-    /// Somebody else has a lease on the scope.
+    /// Another agent has a lease on the scope.
     LeaseHeld, Conflict => "LEASE_HELD",
     /// No such lease, or it has ended.
     LeaseNotFound, NotFound => "LEASE_NOT_FOUND",

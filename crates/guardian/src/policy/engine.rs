@@ -188,7 +188,7 @@ impl PolicyEngine {
             address: Some(hooked.address),
             history: history.as_ref(),
             arguments: hooked.arguments,
-            // An external runtime is told what is redacted from its question, and could learn whether it guessed a
+            // An external runtime sees what is redacted from its request, and could learn whether it guessed a
             // secret.
             secrets: hooked.secrets.filter(|_| hooked.dialect == Dialect::Native).unwrap_or_default(),
         };

@@ -210,7 +210,7 @@ trait RevertAdmission {
     fn never_overwrites(&self, error: Failure) -> Failure;
 
     /// Withdraws the admission if it was made after all; returns whether it was. Nothing executes such a call: its gate
-    /// was told that the admission failed.
+    /// has seen the admission fail.
     fn revert_admission<T: Transaction>(
         &self,
         transaction: &mut T,

@@ -327,7 +327,7 @@ fn other_version(version: LegacyVersion, id: Option<&RequestId>) -> Response {
     RpcError::invalid_request(reason).with_status(StatusCode::BAD_REQUEST, id)
 }
 
-/// A session that has ended, one of somebody else and one that never was are answered alike.
+/// The same response for a session that has ended, one of another principal and one that never existed.
 fn no_session(id: Option<&RequestId>) -> Response {
     RpcError::invalid_request("there is no such session: open one with `initialize`")
         .with_status(StatusCode::NOT_FOUND, id)

@@ -1,6 +1,6 @@
 //! A call that must wait for an approver, where the client can open a page for its user: the call is interrupted with a link
-//! to the approval, and goes on when the client sends it again with what it was given. The page lets nobody decide but
-//! somebody who may: that it was opened says nothing.
+//! to the approval, and continues when the client sends it again with the state that it was given. Only an approver can
+//! decide on the page; opening it decides nothing.
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::call::{DetachedView, call_digest};

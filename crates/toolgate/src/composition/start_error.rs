@@ -99,16 +99,10 @@ pub enum StartError {
     Sqlite(#[from] toolgate_ledger::sqlite::OpenError),
     /// A mounted server that cannot be started.
     #[error("mount `{name}`: {reason}")]
-    Mount {
-        name: String,
-        reason: WorkspaceError,
-    },
+    Mount { name: String, reason: WorkspaceError },
     /// A mount that cannot be declared as the configuration has it.
     #[error("mounts.file: mount `{name}`: {reason}")]
-    Declared {
-        name: String,
-        reason: Refusal,
-    },
+    Declared { name: String, reason: Refusal },
     #[error("workspace.root: {0}")]
     Workspace(#[from] WorkspaceError),
     /// The system refuses something basic.

@@ -140,8 +140,8 @@ impl WorkAdministration {
         self.tasks.claim_task(ClaimTask { audit, id, agent, expected_version }).await
     }
 
-    /// Whether an agent meets what a task requires. Of another agent only those learn it that direct the task: whoever may
-    /// see the task may ask for the agent that it is assigned to.
+    /// Whether an agent meets what a task requires. For another agent only those who direct the task may ask; for
+    /// the assigned agent every participant may.
     pub async fn check_task(
         &self,
         caller: &Caller,

@@ -71,7 +71,7 @@ pub struct SuspendGrant {
     pub audit: Mandate,
     pub id: GrantId,
     pub reason: String,
-    /// Whether it replaces a suspension by somebody else: a manager's does.
+    /// Whether it replaces a suspension by another principal: a manager's does.
     pub overrides: bool,
 }
 
@@ -80,7 +80,7 @@ pub struct SuspendGrant {
 pub struct ResumeGrant {
     pub audit: Mandate,
     pub id: GrantId,
-    /// Only if the caller suspended it. Checked in the transaction: somebody else may suspend it concurrently.
+    /// Only if the caller suspended it. Checked in the transaction: another principal may suspend it concurrently.
     pub only_own: bool,
 }
 
