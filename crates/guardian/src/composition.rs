@@ -43,12 +43,12 @@ pub trait InProcess: Send + Sync {
     ) -> Result<Option<PolicyBasis>, Refusal>;
 
     /// Evaluates an event as if it had this content. A refusal means that the policies are not known, which denies.
-    async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal>;
+    async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyEvaluation, Refusal>;
 }
 
 /// The result of the gate's own policies.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PolicyJudgement {
+pub struct PolicyEvaluation {
     pub verdict: Verdict,
     /// The reason, unless it is simply allowed.
     pub reason: Option<String>,
@@ -142,8 +142,8 @@ impl Guardian for Guardians {
     }
 
     async fn dry_run(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
-        let judgement = self.policy.judge(hooked, &hooked.event.content).await?;
+        let evaluation = self.policy.judge(hooked, &hooked.event.content).await?;
         let others = self.concerned(hooked).map(|guardian| guardian.settings().name.clone()).collect();
-        Ok((judgement.verdict, others))
+        Ok((evaluation.verdict, others))
     }
 }

@@ -23,7 +23,7 @@ use toolgate_model::text::Label;
 use toolgate_model::time::Timestamp;
 
 use super::facts::Facts;
-use super::judge::{Judgement, judge};
+use super::judge::{Evaluation, judge};
 use super::known::{Missing, Replayed, judge_known};
 use super::reads::Members;
 use super::set::CompiledSet;
@@ -166,7 +166,7 @@ impl PolicyInput {
         Ok(policy_input)
     }
 
-    pub(super) fn judge(&self, set: &CompiledSet) -> Judgement {
+    pub(super) fn judge(&self, set: &CompiledSet) -> Evaluation {
         judge(&set.slice(&self.subject()), &self.facts())
     }
 

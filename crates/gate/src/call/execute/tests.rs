@@ -39,5 +39,5 @@ async fn a_call_that_was_not_sent_costs_nothing() {
     let settled = bench.memory.settled.lock().unwrap();
     assert!(settled[0].never_sent);
     assert_eq!(settled[0].reserved, Cost::from_dollars(0.5));
-    assert_eq!(settled[0].invocation.cost, Some(Cost::from_micros(0)));
+    assert_eq!(settled[0].invocation.cost, Cost::from_micros(0));
 }

@@ -67,7 +67,7 @@ async fn a_denied_result_is_withheld_from_the_caller_and_its_call_is_recorded_as
 #[tokio::test]
 async fn a_modified_result_is_what_the_caller_gets() {
     let result = with(result_of(json!({"card": "[redacted]"}))).execute_as(response()).await;
-    assert_eq!((code(&result), result.outcome.result), (None, Some(json!({"card": "[redacted]"}))));
+    assert_eq!((code(&result), &result.outcome.result), (None, &Some(json!({"card": "[redacted]"}))));
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn an_ask_is_a_denial_because_the_call_was_made() {
 async fn a_guardian_cannot_replace_a_result_by_something_else() {
     let arguments = Content::Arguments(Cow::Owned(json!({"id": "8"}).as_object().unwrap().clone()));
     let result = with(replacing(arguments)).execute_as(response()).await;
-    assert_eq!((code(&result), result.outcome.result), (Some("INTERNAL_ERROR"), None));
+    assert_eq!((code(&result), &result.outcome.result), (Some("INTERNAL_ERROR"), &None));
 }
 
 #[tokio::test]
@@ -95,5 +95,5 @@ async fn the_body_of_a_failed_call_is_inspected_and_its_error_stays() {
         ..SourceFailure::not_sent(FailureKind::Service, "the service failed")
     };
     let result = with(result_of(json!({}))).execute_as(Err(failure)).await;
-    assert_eq!((code(&result), result.outcome.result), (Some("SERVICE_ERROR"), Some(json!({}))));
+    assert_eq!((code(&result), &result.outcome.result), (Some("SERVICE_ERROR"), &Some(json!({}))));
 }

@@ -6,27 +6,12 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::approval::{
-    Approval, ApprovalRule, ApprovalSession, ApprovalStatus, AskReason, AskSource, Category, Channel, Coverage,
-    Decision, Mode, Reach, SessionName, StandingApproval, Vote, Workspace,
-};
-use crate::certificate::{CertificateName, SpiffeId};
 use crate::constraint::Cost;
-use crate::credential::{AuthType, ServiceName};
-use crate::descriptor::ToolId;
-use crate::grant::DelegationDepth;
-use crate::guard::{
-    Dialect, FailureClass, GuardMode, GuardianRecord, Hook, HookDecision, Outcome, PolicyRef, Role, TraceIds,
-    VerdictKind, WouldBe,
-};
-use crate::hook::{CallTrace, RunId, ToolCalled, ToolReturned, Transport};
-use crate::id::{ApprovalId, CredentialId, GrantId, InvocationId, KeyId, SessionId, StandingApprovalId, VaultId};
+use crate::credential::ServiceName;
+use crate::hook::{CallTrace, RunId};
+use crate::id::{GrantId, InvocationId, KeyId};
 use crate::invocation::{Invocation, InvocationStatus};
-use crate::permission::{Permission, PermissionSet};
-use crate::principal::PrincipalKind;
-use crate::principal_scope::HeldScopes;
 use crate::scope::{Scope, ScopeSet};
-use crate::service::ServiceVersion;
 use crate::text::Line;
 
 mod approvals;
