@@ -25,14 +25,14 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test           everything that must hold: house rules, format, lints, all tests, documentation.
+  test           everything that must hold: repository conventions, format, lints, all tests, documentation.
                  Installs and prepares what the tests need (PostgreSQL, nginx, Python and npm packages).
   bench [NAME]   the benchmarks, in a release build, on stores that wait for the disk: authority, gate,
                  guard, mcp, or all; counts and check for what a call costs in instructions and allocations.
                  Installs what they need (PostgreSQL, nginx, wrk, valgrind). `bench help` has the options.
   faults         the fault matrix: injects faults into the real binary on both engines, prints a table.
                  Installs what it needs (PostgreSQL, nginx); needs a C compiler, as the build does.
-  tidy           the house rules alone
+  tidy           the repository conventions alone
   deny           licences, banned crates and sources of the dependencies (deny.toml), with cargo-deny
 ";
 

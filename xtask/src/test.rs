@@ -10,7 +10,7 @@ use crate::{deny, node, postgres, programs, python, test_programs, tidy};
 /// Runs every step, also after a failed one, and ends with the counts.
 pub fn run() -> ExitCode {
     let mut steps = Steps::default();
-    steps.check("house rules", tidy::check);
+    steps.check("repository conventions", tidy::check);
     steps.check("format", || run_program(&mut cargo(&["fmt", "--all", "--check"])));
     steps.check("lints", || {
         run_program(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the house rules, checked over every file that git tracks or would track. Each rule is a function
+//! `cargo xtask tidy`: the repository conventions, checked over every file that git tracks or would track. Each rule is a function
 //! from a file's path and text to findings.
 
 use std::collections::BTreeSet;
@@ -42,6 +42,7 @@ pub fn check() -> Result<(), String> {
         findings.extend(layout::check(file));
         findings.extend(places::check(file));
         findings.extend(vocabulary::check(file));
+        findings.extend(vocabulary::check_words(file));
         findings.extend(machine_paths::check(file, &homes));
         findings.extend(links::check(file, |target| root.join(target).exists()));
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 from datetime import datetime
 from decimal import Decimal
@@ -15,7 +16,7 @@ from document import SCHEMAS
 from gate import REPOSITORY
 from toolgate import exceptions, models, work
 from toolgate._calls import CallOptions
-from toolgate.exceptions import CODES, ToolgateError
+from toolgate.exceptions import CODES, STATUSES, ToolgateError
 
 MODELS = [kind for module in (models, work) for kind in vars(module).values() if hasattr(kind, "SCHEMA")]
 
@@ -117,19 +118,31 @@ def test_the_options_of_a_call_are_those_of_the_request():
     assert set(CallOptions.__annotations__) - own == request
 
 
-def test_every_error_code_has_a_class():
-    codes = SCHEMAS["ErrorCode"]["enum"]
-    missing = [code for code in codes if code not in CODES]
+def statuses() -> dict[str, set[int]]:
+    """The statuses of each error code; a test of the gate compares the page with the codes."""
+    page = (REPOSITORY / "docs/errors.md").read_text()
+    rows = re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", page, re.MULTILINE)
+    return {code: {int(status) for status in re.findall(r"\d{3}", column)} for code, column in rows}
+
+
+def test_every_error_code_has_a_class_of_its_own_or_of_its_status():
+    codes, of = SCHEMAS["ErrorCode"]["enum"], statuses()
+    assert len(codes) > 80 and set(codes) <= set(of)
+    missing = [code for code in codes if code not in CODES and not of[code] <= set(STATUSES)]
     assert not missing, f"say in toolgate.exceptions.CODES what these become: {missing}"
-    assert len(codes) > 80
+    needless = [
+        code for code in CODES if code not in of or {STATUSES.get(status) for status in of[code]} == {CODES[code]}
+    ]
+    assert not needless, f"these become the class of their status: {needless}"
 
 
 def test_every_class_of_an_error_is_one_that_can_be_caught():
-    assert all(issubclass(kind, ToolgateError) for kind in CODES.values())
+    mapped = {*CODES.values(), *STATUSES.values()}
+    assert all(issubclass(kind, ToolgateError) for kind in mapped)
     defined = {kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, ToolgateError)}
     bases = {base for kind in defined for base in kind.__mro__[1:]}
     local = {exceptions.CallTimeoutError, exceptions.ResponseError}
-    unused = defined - set(CODES.values()) - bases - local
+    unused = defined - mapped - bases - local
     assert not unused, f"no code becomes {unused}"
 
 

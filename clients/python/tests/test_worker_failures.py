@@ -151,7 +151,7 @@ def test_a_task_that_was_given_to_somebody_else_is_lost(gate):
     def slow(ctx):
         gate.task.update(assigned_agent="other", version=gate.task["version"] + 1)
 
-    with gate.client() as client, pytest.raises(TaskLostError, match="belongs to other"):
+    with gate.client() as client, pytest.raises(TaskLostError, match="is assigned to other"):
         slow.run_once(client)
 
 

@@ -230,7 +230,7 @@ impl From<AgentChanges> for PrincipalChanges {
     }
 }
 
-/// The only tools that exist for a principal, whatever its grants say.
+/// The only tools that are visible to a principal, regardless of its grants.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct ToolAllowlist(#[schemars(length(max = 1024))] BTreeSet<ToolId>);

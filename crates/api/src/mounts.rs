@@ -136,7 +136,7 @@ pub struct DefinitionHash(#[schemars(length(max = 128))] pub String);
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcceptRequest {
-    /// The hash of what the server says about itself.
+    /// The hash of the identity of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<DefinitionHash>,
     /// The hashes of tools by their names at the server.
@@ -175,9 +175,9 @@ pub struct MountSummary {
     pub trusted: bool,
     pub hidden_characters: HiddenCharacters,
     pub credential_id: Option<CredentialId>,
-    /// The revisions of the protocol that it speaks.
+    /// The supported revisions of the protocol.
     pub era: ProtocolEra,
-    /// What the server says about itself.
+    /// The identity of the server, as it reports it.
     pub server: ServerIdentity,
     pub server_state: ServerState,
     /// How many tools are in each state.
@@ -211,24 +211,24 @@ pub enum ProtocolEra {
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
     Accepted,
-    /// It says something else about itself than what was accepted; its tools stay usable.
+    /// Its identity differs from the accepted one; its tools stay usable.
     Changed,
     New,
     /// It has another name than the one that was accepted; none of its tools is usable.
     Replaced,
 }
 
-/// What a server says about itself. Untrusted content.
+/// The identity of a server, as it reports it. Untrusted content.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ServerIdentity {
     pub name: String,
     pub version: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it wants models to be told.
+    /// Instructions of the server for models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// What it can do besides tools, as far as it is forwarded.
+    /// Its capabilities besides tools, as far as they are forwarded.
     pub capabilities: Vec<String>,
 }
 
@@ -251,7 +251,7 @@ pub enum ToolState {
     Accepted,
     /// Quarantined: the definition is another one than the one that was accepted.
     Changed,
-    /// Quarantined: nobody has decided about it yet.
+    /// Quarantined: no decision yet.
     New,
     Rejected,
     /// Quarantined: the server does not list it any more.
@@ -276,14 +276,14 @@ pub struct CheckedMount {
     pub quarantined: u64,
     /// How many tools are listed again as they were accepted.
     pub restored: u64,
-    /// Whether what the server says about itself was quarantined.
+    /// Whether the identity of the server was quarantined.
     pub server_changed: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MountReview {
     pub name: ServiceName,
-    /// What the server says about itself, where that waits for a decision.
+    /// The identity of the server, if it waits for a decision.
     pub server: Option<ServerReview>,
     pub tools: Vec<ToolReview>,
 }
@@ -311,7 +311,7 @@ pub struct ToolReview {
     /// The definition that the server lists. Untrusted content.
     pub seen: Option<Map<String, Value>>,
     pub findings: Vec<Finding>,
-    /// Why it cannot be accepted, whatever a person says.
+    /// Why it cannot be accepted, even by an override.
     pub unusable: Option<String>,
     /// How dangerous the gate would take it to be.
     pub safety_tier: Option<String>,

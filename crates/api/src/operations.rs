@@ -10,7 +10,7 @@ use crate::reply::{ErrorCode, Okay};
 use crate::schemas::Schemas;
 
 endpoints! {
-    tag "operations" = "For operators. Needs no key and tells nothing about tenants.";
+    tag "operations" = "For operators. Needs no key and reveals nothing about tenants.";
 
     /// Show what this is, for people
     ShowPage = GET "/" as "show_page" {

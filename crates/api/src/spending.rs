@@ -67,7 +67,7 @@ pub struct BudgetUse {
     pub period: BudgetPeriod,
     /// When it began to count.
     pub since: Timestamp,
-    /// When it begins anew; `null` for a total.
+    /// When the period ends and the usage is reset; `null` for a total.
     pub resets_at: Option<Timestamp>,
     /// The calls of the period, admitted ones included.
     pub used_calls: u64,

@@ -14,7 +14,7 @@ endpoints! {
     ///
     /// Needs for each change what the endpoint for that change needs. The second application of a file changes nothing. A
     /// file with problems is refused with `WORKFLOW_INVALID`, and `error.problems` has each with its line and column.
-    /// Changes that give somebody more than before are refused with `WIDENING_NOT_ALLOWED` unless `allow_widening` is
+    /// Changes that widen access are refused with `WIDENING_NOT_ALLOWED` unless `allow_widening` is
     /// set; `error.widening` lists them. Everything is changed, or nothing.
     ApplyWorkflow = POST "/api/v1/apply" as "apply_workflow" {
         body: ApplyRequest = {
@@ -46,7 +46,7 @@ pub struct ApplyRequest {
     /// Only report what would change.
     #[serde(default)]
     pub dry_run: bool,
-    /// Allow changes that give somebody more than before.
+    /// Allow changes that widen access.
     #[serde(default)]
     pub allow_widening: bool,
 }
@@ -61,7 +61,7 @@ pub struct AppliedWorkflow {
     pub applied: bool,
     /// In the order in which they are made; empty if the present state is what the file declares.
     pub changes: Vec<WorkflowChange>,
-    /// The number of changes that give somebody more than before.
+    /// The number of changes that widen access.
     pub widening: u64,
     /// The intent that was created from the plan.
     pub intent_id: Option<String>,
@@ -79,7 +79,7 @@ pub struct WorkflowChange {
     pub name: String,
     /// What differs.
     pub details: Vec<String>,
-    /// How it gives somebody more than before; empty if it does not.
+    /// How the change widens access; empty if it does not.
     pub widens: Vec<String>,
     /// Where the file declares it; `null` for what it no longer declares.
     pub line: Option<u32>,

@@ -33,8 +33,8 @@ pub enum Action {
 }
 
 impl Action {
-    /// The action of a tool of a registered service, from the source that its definition names. So far all are called
-    /// over HTTP.
+    /// The action of a tool of a registered service, from the source that its definition names: tools of mounted servers
+    /// are called over MCP, all others over HTTP.
     pub(crate) fn of_service(source: SourceKind) -> Self {
         match source {
             SourceKind::Mcp => Self::Mcp,

@@ -168,7 +168,7 @@ impl EventStreams {
         self.followers.follow(caller.tenant(), caller.id(), filter)
     }
 
-    /// Follows what the tools depend on that the caller may call. Nothing of the events is told.
+    /// Follows what the tools depend on that the caller may call. The events themselves are not revealed.
     pub fn follow_catalog(&self, caller: &Caller) -> Result<Follower, Refusal> {
         self.followers.follow(caller.tenant(), caller.id(), EventFilter::of_kinds(EventKind::CATALOG))
     }

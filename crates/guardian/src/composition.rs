@@ -1,6 +1,6 @@
 //! Combines several guardians into one verdict. Any denial denies, modifications are applied in the declared order, and
-//! the event is allowed only if all guardians allow the final content. A denial of the original stays a denial whoever
-//! else is asked, and a guardian that may not modify can only turn an allow into a denial.
+//! the event is allowed only if all guardians allow the final content. A denial of the original stays a denial, whatever
+//! others decide, and a guardian that may not modify can only turn an allow into a denial.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,12 +43,12 @@ pub trait InProcess: Send + Sync {
     ) -> Result<Option<PolicyBasis>, Refusal>;
 
     /// Evaluates an event as if it had this content. A refusal means that the policies are not known, which denies.
-    async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal>;
+    async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyEvaluation, Refusal>;
 }
 
 /// The result of the gate's own policies.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PolicyJudgement {
+pub struct PolicyEvaluation {
     pub verdict: Verdict,
     /// The reason, unless it is simply allowed.
     pub reason: Option<String>,
@@ -142,8 +142,8 @@ impl Guardian for Guardians {
     }
 
     async fn dry_run(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
-        let judgement = self.policy.judge(hooked, &hooked.event.content).await?;
+        let evaluation = self.policy.judge(hooked, &hooked.event.content).await?;
         let others = self.concerned(hooked).map(|guardian| guardian.settings().name.clone()).collect();
-        Ok((judgement.verdict, others))
+        Ok((evaluation.verdict, others))
     }
 }

@@ -3,7 +3,7 @@
 pub use self::book::CedarBook;
 pub use self::engine::{MARKS_LAST, PolicyEngine};
 pub use self::facts::Facts;
-pub use self::judge::{Judgement, judge};
+pub use self::judge::{Evaluation, judge};
 pub use self::known::{Missing, Replayed, judge_known};
 pub use self::problem::Problem;
 pub use self::reads::{Members, Reads};

@@ -22,8 +22,8 @@ pub(crate) struct UnverifiedToken<'a> {
     pub(crate) signature: &'a str,
 }
 
-/// The members of the header that are used. Keys, and addresses of keys, in a header are not: whoever writes the token
-/// chooses them.
+/// The members of the header that are used. Keys, and addresses of keys, in a header are not: the author of the
+/// token chooses them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) algorithm: String,
@@ -61,7 +61,7 @@ impl Header {
             Some(Value::String(text)) => Ok(Some(text.as_str())),
             Some(_) => Err(invalid(&format!("`{name}` in its header is not a string"))),
         };
-        // Whoever writes `crit` wants a token refused by those that do not know what it lists; nothing is known here.
+        // `crit` requires a refusal by verifiers that do not support what it lists; nothing is supported here.
         if header.contains_key("crit") || header.contains_key("b64") {
             return Err(invalid("its header lists critical extensions, none of which is supported"));
         }

@@ -52,7 +52,7 @@ impl From<toolgate_gate::ports::entropy::EntropyError> for Failure {
 }
 
 impl Failure {
-    /// What the caller is told. The database's own message goes to the log of the gate, not to the caller.
+    /// The message for the caller. The database's own message goes to the log of the gate, not to the caller.
     pub fn into_refusal(self) -> Refusal {
         match self {
             Self::Refused(refusal) => refusal,

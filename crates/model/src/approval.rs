@@ -40,7 +40,6 @@ pub const DENIED_BY_HOST: &str = "denied by host";
 
 macro_rules! statuses {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// The state of an approval.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum ApprovalStatus {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)+

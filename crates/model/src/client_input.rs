@@ -176,11 +176,11 @@ fn elicitation(params: &Map<String, Value>) -> Result<InputCapabilities, Unfit> 
             check_url(params.get("url").and_then(Value::as_str).unwrap_or_default())?;
             Ok(InputCapabilities { url: true, ..nothing })
         }
-        Some(_) => Err("the server asks a user in a way that the gate does not know"),
+        Some(_) => Err("the server requests input in a mode that the gate does not support"),
     }
 }
 
-/// A form has fields of plain values, and asks for no secret: whoever sees the form sends what is filled in through the
+/// A form has fields of plain values, and asks for no secret: what is filled in passes through the
 /// agent.
 fn check_form(schema: Option<&Value>) -> Result<(), Unfit> {
     let schema = schema.and_then(Value::as_object).ok_or("the server asks for a form without a schema")?;

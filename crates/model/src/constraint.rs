@@ -71,38 +71,46 @@ impl Constraints {
     /// The first constraint that permits something that `source` does not. An absent kind is not a widening: it is
     /// inherited.
     pub fn first_widening(&self, source: &Self) -> Option<Widening> {
-        at_most("constraints.max_invocations_per_hour", self.max_invocations_per_hour, source.max_invocations_per_hour)
+        // Exhaustive: a new kind does not compile until it is compared here.
+        let Self {
+            max_invocations_per_hour,
+            max_cost_per_invocation,
+            allowed_parameters,
+            denied_parameters,
+            ip_allowlist,
+            allowed_hosts,
+        } = self;
+        at_most("max_invocations_per_hour", *max_invocations_per_hour, source.max_invocations_per_hour)
+            .or_else(|| at_most("max_cost_per_invocation", *max_cost_per_invocation, source.max_cost_per_invocation))
             .or_else(|| {
-                at_most(
-                    "constraints.max_cost_per_invocation",
-                    self.max_cost_per_invocation,
-                    source.max_cost_per_invocation,
-                )
+                let source = &source.allowed_parameters;
+                first_of(allowed_parameters, source, "allowed_parameters", ParameterRule::widening)
             })
             .or_else(|| {
-                first_of(
-                    &self.allowed_parameters,
-                    &source.allowed_parameters,
-                    "allowed_parameters",
-                    ParameterRule::widening,
-                )
+                let source = &source.denied_parameters;
+                first_of(denied_parameters, source, "denied_parameters", Denial::widening)
             })
-            .or_else(|| {
-                first_of(&self.denied_parameters, &source.denied_parameters, "denied_parameters", Denial::widening)
-            })
-            .or_else(|| both(&self.ip_allowlist, &source.ip_allowlist, "ip_allowlist", NetworkSet::widening))
-            .or_else(|| both(&self.allowed_hosts, &source.allowed_hosts, "allowed_hosts", HostSet::widening))
+            .or_else(|| both(ip_allowlist, &source.ip_allowlist, "ip_allowlist", NetworkSet::widening))
+            .or_else(|| both(allowed_hosts, &source.allowed_hosts, "allowed_hosts", HostSet::widening))
     }
 
     /// What both permit.
     pub fn meet(&self, other: &Self) -> Self {
+        let Self {
+            max_invocations_per_hour,
+            max_cost_per_invocation,
+            allowed_parameters,
+            denied_parameters,
+            ip_allowlist,
+            allowed_hosts,
+        } = self;
         Self {
-            max_invocations_per_hour: smaller(self.max_invocations_per_hour, other.max_invocations_per_hour),
-            max_cost_per_invocation: smaller(self.max_cost_per_invocation, other.max_cost_per_invocation),
-            allowed_parameters: union(&self.allowed_parameters, &other.allowed_parameters, ParameterRule::meet),
-            denied_parameters: union(&self.denied_parameters, &other.denied_parameters, Denial::join),
-            ip_allowlist: meet_option(&self.ip_allowlist, &other.ip_allowlist, NetworkSet::meet),
-            allowed_hosts: meet_option(&self.allowed_hosts, &other.allowed_hosts, HostSet::meet),
+            max_invocations_per_hour: smaller(*max_invocations_per_hour, other.max_invocations_per_hour),
+            max_cost_per_invocation: smaller(*max_cost_per_invocation, other.max_cost_per_invocation),
+            allowed_parameters: union(allowed_parameters, &other.allowed_parameters, ParameterRule::meet),
+            denied_parameters: union(denied_parameters, &other.denied_parameters, Denial::join),
+            ip_allowlist: meet_option(ip_allowlist, &other.ip_allowlist, NetworkSet::meet),
+            allowed_hosts: meet_option(allowed_hosts, &other.allowed_hosts, HostSet::meet),
         }
     }
 
@@ -123,10 +131,10 @@ impl Constraints {
     }
 }
 
-fn at_most<T: PartialOrd + std::fmt::Display>(path: &str, own: Option<T>, source: Option<T>) -> Option<Widening> {
+fn at_most<T: PartialOrd + std::fmt::Display>(kind: &str, own: Option<T>, source: Option<T>) -> Option<Widening> {
     match (own, source) {
         (Some(own), Some(source)) if own > source => Some(Widening {
-            path: path.to_owned(),
+            path: format!("constraints.{kind}"),
             reason: format!("is {own}; the source grant allows at most {source}"),
         }),
         _ => None,

@@ -107,7 +107,6 @@ impl AuthType {
     }
 }
 
-/// The state of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialStatus {

@@ -116,7 +116,7 @@ mod tests {
         }
         assert!(of(json!({"X-A": "1\r\nHost: evil"})).is_err());
         assert!(of(json!({"X-A": "1", "x_a": "2"})).is_err(), "one header to some servers");
-        assert!(of(json!({"Authorization": "Bearer own"})).is_ok(), "whoever fetches may show something of its own");
+        assert!(of(json!({"Authorization": "Bearer own"})).is_ok(), "a caller may authenticate by its own means");
     }
 
     #[test]

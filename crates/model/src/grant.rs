@@ -179,7 +179,6 @@ impl Authority {
     }
 }
 
-/// The state of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantStatus {

@@ -236,8 +236,8 @@ impl Search<'_> {
         !self.occurrences(text.as_bytes()).is_empty() || self.joined(text).is_some()
     }
 
-    /// The text without its hidden characters, if a secret occurs in it then: whoever reads such a text, or removes what is
-    /// hidden from it, has the secret. Arguments are shown with what is hidden in them, and stay as they were sent.
+    /// The text without its hidden characters, if a secret occurs in it then: a reader of such a text, or of one
+    /// without them, has the secret. Arguments are shown with what is hidden in them, and stay as they were sent.
     fn joined(&self, text: &str) -> Option<String> {
         if self.in_arguments || self.secrets.is_empty() {
             return None;

@@ -3,7 +3,7 @@
 /// The text with everything written as `\u{...}` that has no shape of its own: controls, marks without width, direction
 /// marks, tags, blanks other than the ASCII blank, variation selectors, private and unassigned characters, and accents
 /// that stand by themselves, because they look like the letter that has them. Line ends and tabs stay as they are. A
-/// backslash that would begin such a sequence is written out too: whoever reads `\u{` reads one of these characters.
+/// backslash that would begin such a sequence is written out too: every `\u{` in the output is one of these characters.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text.chars();

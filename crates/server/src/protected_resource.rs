@@ -16,7 +16,7 @@ use crate::mount::special;
 use crate::openintent::error::Denied;
 use crate::router::{App, Route};
 
-/// What clients are told about access tokens.
+/// The metadata about access tokens for clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtectedResource {
     /// The URL of the gate, without a slash at its end.

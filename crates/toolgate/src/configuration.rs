@@ -102,7 +102,6 @@ pub struct Configuration {
     pub heads_directory: PathBuf,
     /// Whether a ledger may be served that went back behind those heads.
     pub accept_ledger_rollback: bool,
-    /// The interval of integration.
     pub integrate_every: Duration,
     pub settings: Settings,
     /// Files and directories besides keys and data that agents must not see: this configuration, saved tokens, tokens

@@ -46,7 +46,6 @@ pub struct Work {
     pub webhooks: Option<Arc<Webhooks>>,
     /// Certificates that may be renewed.
     pub tls: Option<Arc<Tls>>,
-    /// The interval of integration.
     pub integrate_every: Duration,
     pub heads: Arc<HeadsKeeper>,
     /// Exports traces and metrics.

@@ -16,7 +16,7 @@ pub struct Launcher(Sandbox);
 pub struct Launch {
     /// The words of the command: what confines the program, and then the program itself.
     pub words: Vec<OsString>,
-    /// Whether it makes itself the leader of a process group; else whoever starts it must.
+    /// Whether it makes itself the leader of a process group; else its parent must.
     pub leads_group: bool,
 }
 

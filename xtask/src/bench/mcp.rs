@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         let store = |name: &str| Ok(Store::sqlite(&bench.scratch.path().join(name)));
         bench.measure(&Plan { engine: Engine::Sqlite, rounds, span }, store)?.print();
     }
-    // A quick run takes the engine that calls are cheaper on, unless it is told otherwise.
+    // A quick run takes the engine that calls are cheaper on, unless `--engine` names another one.
     if options.has(Engine::Postgres) && (options.engine.is_some() || !options.quick) {
         let cluster = postgres::start(Durability::Disk)?;
         let plan = Plan { engine: Engine::Postgres, rounds, span };

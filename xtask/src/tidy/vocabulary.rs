@@ -1,4 +1,5 @@
-//! Rejects old identifiers: docs/glossary.md has the terms to use instead.
+//! Rejects old identifiers, and words that are not used in messages, comments and pages: docs/glossary.md has the terms to use
+//! instead.
 
 use super::{File, Finding};
 
@@ -54,6 +55,63 @@ const RENAMED: [(&str, &str); 49] = [
     ("stamp", "audit"),
     ("under_way", "in_flight"),
 ];
+
+/// Words that are not used in pages, and in the strings and comments of sources, each with what to write instead.
+const AVOIDED: [(&str, &str); 8] = [
+    ("are told", "get, or are notified"),
+    ("is told", "gets, or is notified"),
+    ("patience", "timeout"),
+    ("somebody", "the principal, such as `caller` or `approver`"),
+    ("stranger", "`unverified key`, or `another principal`"),
+    ("strangers", "`others`, or `untrusted content`"),
+    ("under way", "in flight"),
+    ("whoever", "the principal, such as `caller` or `approver`"),
+];
+
+/// Where such a word stays, with the reason.
+const ALLOWED: [(&str, &str); 3] = [
+    // The page that lists the words.
+    ("docs/glossary.md", ""),
+    ("xtask/src/tidy/vocabulary.rs", ""),
+    // An option of git.
+    ("crates/approval/src/shell/harmless/table.rs", "patience"),
+];
+
+/// Avoided words in a page, or in a Rust file that is not a test: the names of tests are sentences.
+pub fn check_words(file: &File) -> Vec<Finding> {
+    if !(file.is("md") || file.is("rs") && !is_test(&file.path)) {
+        return Vec::new();
+    }
+    let is_allowed = |word: &str| {
+        ALLOWED.iter().any(|(path, allowed)| *path == file.path && (allowed.is_empty() || *allowed == word))
+    };
+    let avoided: Vec<_> = AVOIDED.iter().filter(|(word, _)| !is_allowed(word)).collect();
+    let mut findings = Vec::new();
+    for (number, line) in file.lines() {
+        let line = line.to_lowercase();
+        for (word, instead) in &avoided {
+            if has_word(&line, word) {
+                findings.push(file.finding(number, format!("`{word}`: write {instead}; see docs/glossary.md")));
+            }
+        }
+    }
+    findings
+}
+
+fn is_test(path: &str) -> bool {
+    path.starts_with("crates/testkit/")
+        || path.split('/').any(|part| matches!(part, "tests" | "benches" | "tests.rs" | "testing"))
+}
+
+/// Whether the word, or the words, stand in the line by themselves; a path or an identifier is one word.
+fn has_word(line: &str, word: &str) -> bool {
+    let joins = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '/');
+    line.match_indices(word).any(|(start, _)| {
+        let before = line.get(..start).and_then(|before| before.chars().next_back());
+        let after = line.get(start + word.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(joins) && !after.is_some_and(joins)
+    })
+}
 
 /// Old identifiers in the code of a Rust file.
 pub fn check(file: &File) -> Vec<Finding> {
@@ -179,6 +237,24 @@ mod tests {
         );
         assert_eq!(lines("let q = '\"'; let stamp = 1; let r = '\\''; fn f<'a>(stamp: &'a str) {}\n"), [1, 1]);
         assert_eq!(lines("let s = \"a\nb\";\nlet t = r\"a\nb\";\nlet stamp = 0;\n"), [5]);
+    }
+
+    #[test]
+    fn the_avoided_words_are_in_order() {
+        assert!(AVOIDED.is_sorted());
+    }
+
+    #[test]
+    fn avoided_words_are_found_in_pages_strings_and_comments_but_not_in_tests() {
+        let lines = |path: &str, text: &str| -> Vec<usize> {
+            check_words(&File::new(path, text)).iter().map(|finding| finding.line).collect()
+        };
+        let text = "Whoever calls\nis told so.\n`tests/strangers.rs::a_stranger_sees_nothing`\n";
+        assert_eq!(lines("docs/calls.md", text), [1, 2]);
+        assert_eq!(lines("crates/gate/src/call.rs", "// somebody\nlet x = \"a stranger\";\n"), [1, 2]);
+        for path in ["crates/gate/src/call/tests.rs", "crates/toolgate/tests/system/calls.rs", "docs/glossary.md"] {
+            assert_eq!(lines(path, text), [0_usize; 0], "{path}");
+        }
     }
 
     #[test]

@@ -124,7 +124,7 @@ def change(core: Core, task: Task, changes: Mapping[str, Any]) -> Flow[Task]:
 
 
 def lost(task: Task) -> TaskLostError:
-    return TaskLostError(f"the task {task.id} is {task.status} and belongs to {task.assigned_agent or 'nobody'}")
+    return TaskLostError(f"the task {task.id} is {task.status} and is assigned to {task.assigned_agent or 'no agent'}")
 
 
 def output_of(value: object) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""What can go wrong, one class for each thing that a program would handle differently. `CODES` says which class an
-error code of the gate becomes; `code` has the exact one."""
+"""What can go wrong, one class for each thing that a program would handle differently. `CODES` and `STATUSES`
+map the error codes of the gate to classes; `code` has the exact one."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ class ApprovalCancelledError(ApprovalError):
 
 
 class ApprovalRequiredError(ApprovalError):
-    """Nobody can be asked, or the call is not the one that was approved."""
+    """No approver can be asked, or the call is not the one that was approved."""
 
 
 class PolicyDeniedError(ToolgateError):
@@ -320,7 +320,7 @@ class ServiceError(CallError):
 
 
 class OutcomeUnknownError(ToolgateError):
-    """The call was admitted, and nobody knows whether the service executed it. Check there before it is repeated."""
+    """The call was admitted, and it is unknown whether the service executed it. Check there before it is repeated."""
 
 
 class ResultGoneError(ToolgateError):
@@ -328,26 +328,18 @@ class ResultGoneError(ToolgateError):
 
 
 CODES: Mapping[str, type[ToolgateError]] = {
-    "AGENT_NOT_FOUND": NotFoundError,
-    "ALREADY_EXISTS": ConflictError,
     "APPROVAL_CANCELLED": ApprovalCancelledError,
-    "APPROVAL_DECIDED": ConflictError,
     "APPROVAL_DENIED": ApprovalDeniedError,
     "APPROVAL_ENDED": ConflictError,
-    "APPROVAL_NOT_FOUND": NotFoundError,
     "APPROVAL_REQUIRED": ApprovalRequiredError,
     "APPROVAL_TIMED_OUT": ApprovalTimedOutError,
     "BODY_TOO_LARGE": InvalidRequestError,
     "BUDGET_EXCEEDED": BudgetExceededError,
     "CALL_CANCELLED": CallCancelledError,
-    "COORDINATOR_NOT_FOUND": NotFoundError,
-    "COORDINATOR_STATE_INVALID": ConflictError,
     "CREDENTIAL_DAMAGED": CredentialError,
     "CREDENTIAL_EXPIRED": CredentialError,
-    "CREDENTIAL_NOT_FOUND": NotFoundError,
     "CREDENTIAL_REVOKED": CredentialError,
     "DELEGATION_DEPTH_EXCEEDED": DelegationError,
-    "FORBIDDEN": PermissionDeniedError,
     "GRANT_CONSTRAINT_EXCEEDED": DelegationError,
     "GRANT_CONTEXT_MISMATCH": GrantContextError,
     "GRANT_COST_EXCEEDED": GrantConstraintError,
@@ -357,7 +349,6 @@ CODES: Mapping[str, type[ToolgateError]] = {
     "GRANT_NETWORK_DENIED": GrantConstraintError,
     "GRANT_NOT_DELEGATABLE": DelegationError,
     "GRANT_NOT_FOUND": GrantNotFoundError,
-    "GRANT_NOT_SUSPENDED": ConflictError,
     "GRANT_PARAMETER_DENIED": GrantParameterError,
     "GRANT_RATE_LIMITED": GrantRateLimitError,
     "GRANT_REVOKED": GrantRevokedError,
@@ -367,87 +358,27 @@ CODES: Mapping[str, type[ToolgateError]] = {
     "GUARDIAN_FAILED": GuardianUnavailableError,
     "GUARDIAN_TIMED_OUT": GuardianUnavailableError,
     "GUARDRAIL_DENIED": GuardrailError,
-    "IDEMPOTENCY_CONFLICT": ConflictError,
-    "IDEMPOTENCY_IN_PROGRESS": ConflictError,
     "INPUT_REQUIRED": CallError,
-    "INPUT_STATE_INVALID": InvalidRequestError,
     "INSUFFICIENT_TOOL_ACCESS": InsufficientToolAccessError,
-    "INTENT_NOT_FOUND": NotFoundError,
-    "INTENT_STATE_INVALID": ConflictError,
     "INTERNAL_ERROR": InternalError,
-    "INVALID_CURSOR": InvalidRequestError,
-    "INVALID_FIELD": InvalidRequestError,
-    "INVOCATION_NOT_FOUND": NotFoundError,
-    "ISSUER_UNAVAILABLE": UnavailableError,
-    "KEY_EXPIRED": AuthenticationError,
-    "KEY_NOT_FOUND": NotFoundError,
-    "KEY_PROVIDER_UNAVAILABLE": UnavailableError,
-    "KEY_REVOKED": AuthenticationError,
-    "LEASE_HELD": ConflictError,
-    "LEASE_NOT_FOUND": NotFoundError,
     "LEDGER_ROLLED_BACK": LedgerUnavailableError,
     "LEDGER_UNAVAILABLE": LedgerUnavailableError,
-    "MALFORMED_JSON": InvalidRequestError,
-    "MASTER_KEY_RETIRED": ConflictError,
     "METHOD_NOT_ALLOWED": InvalidRequestError,
-    "MOUNT_BLOCKED": ConflictError,
-    "MOUNT_CHANGED": ConflictError,
     "MOUNT_FAILED": CallError,
-    "MOUNT_NOT_FOUND": NotFoundError,
     "OUTCOME_UNKNOWN": OutcomeUnknownError,
-    "OVERLOADED": UnavailableError,
     "PARAMETERS_INVALID": ParametersError,
-    "PERMISSION_DENIED": PermissionDeniedError,
-    "PLAN_NOT_FOUND": NotFoundError,
-    "PLAN_STATE_INVALID": ConflictError,
     "POLICY_DENIED": PolicyDeniedError,
-    "POLICY_INVALID": InvalidRequestError,
-    "POLICY_NOT_FOUND": NotFoundError,
     "POLICY_UNEVALUABLE": PolicyDeniedError,
     "PROXY_ERROR": ToolProxyError,
-    "REQUEST_RATE_LIMITED": RateLimitError,
     "RESULT_GONE": ResultGoneError,
     "RESULT_NOT_KEPT": ResultGoneError,
-    "ROUTE_NOT_FOUND": NotFoundError,
-    "RUN_NOT_FOUND": NotFoundError,
-    "SCOPE_UNAVAILABLE": InvalidRequestError,
     "SERVICE_ERROR": ServiceError,
-    "SERVICE_MOUNTED": ConflictError,
-    "SERVICE_NOT_FOUND": NotFoundError,
-    "SESSION_NOT_FOUND": NotFoundError,
-    "STANDING_APPROVAL_NOT_FOUND": NotFoundError,
     "STOPPED": StoppedError,
-    "TASK_NOT_FOUND": NotFoundError,
-    "TASK_STATE_INVALID": ConflictError,
-    "TENANT_NOT_FOUND": NotFoundError,
-    "TOKEN_EXPIRED": AuthenticationError,
-    "TOKEN_INVALID": AuthenticationError,
-    "TOKEN_SCOPE_INSUFFICIENT": PermissionDeniedError,
-    "TOOL_AMBIGUOUS": InvalidRequestError,
-    "TOOL_NOT_EXECUTABLE": ConflictError,
     "TOOL_NOT_FOUND": ToolNotFoundError,
-    "TOOL_QUARANTINED": ConflictError,
-    "TOOL_RATE_LIMITED": RateLimitError,
-    "TOO_MANY_APPROVALS": RateLimitError,
-    "TOO_MANY_ATTEMPTS": RateLimitError,
-    "TOO_MANY_DETACHED_CALLS": RateLimitError,
-    "TOO_MANY_IN_FLIGHT": RateLimitError,
-    "TOO_MANY_MOUNTS": RateLimitError,
-    "TOO_MANY_SESSIONS": RateLimitError,
-    "TOO_MANY_SIMULATIONS": RateLimitError,
-    "TOO_MANY_STREAMS": RateLimitError,
-    "UNAUTHENTICATED": AuthenticationError,
-    "UNKNOWN_FIELD": InvalidRequestError,
     "UNSUPPORTED_MEDIA_TYPE": InvalidRequestError,
-    "VAULT_NOT_FOUND": NotFoundError,
-    "VERSION_CONFLICT": ConflictError,
     "VERSION_REQUIRED": InvalidRequestError,
-    "WIDENING_NOT_ALLOWED": ConflictError,
-    "WORKFLOW_INVALID": InvalidRequestError,
-    "WORKFLOW_NOT_FOUND": NotFoundError,
-    "WORK_LIMIT_REACHED": RateLimitError,
 }
-"""The classes of error codes."""
+"""The classes of error codes whose status does not say enough. All others become the class of their status."""
 
 STATUSES: Mapping[int, type[ToolgateError]] = {
     400: InvalidRequestError,
@@ -458,7 +389,7 @@ STATUSES: Mapping[int, type[ToolgateError]] = {
     429: RateLimitError,
     503: UnavailableError,
 }
-"""The classes of codes that a later gate may have and this client does not know."""
+"""The classes of all other codes, those of later versions of the gate included."""
 
 
 def class_of(code: str | None, status: int) -> type[ToolgateError]:

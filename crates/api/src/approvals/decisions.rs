@@ -16,7 +16,7 @@ use crate::reading::optional_object;
 #[serde(deny_unknown_fields)]
 pub struct DecisionRequest {
     pub decision: Decision,
-    /// `once` where absent. A denial is for this call only, whatever is given here.
+    /// `once` where absent. A denial always covers only this call.
     // Parsed by the server, whose refusal shows all forms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ApprovalScope>")]

@@ -12,7 +12,7 @@ use crate::endpoint::endpoints;
 use crate::schemas::Schemas;
 
 endpoints! {
-    tag "discovery" = "The capabilities of this host. Needs no key and tells nothing about tenants.";
+    tag "discovery" = "The capabilities of this host. Needs no key and reveals nothing about tenants.";
 
     /// Show the capabilities of this host
     ShowCapabilities = GET "/.well-known/openwop" as "show_capabilities" {

@@ -13,13 +13,13 @@ use crate::reply::constants;
 use crate::schemas::Schemas;
 
 endpoints! {
-    tag "hooks" = "OWASP AOS 0.1.0, and AOS as Joch speaks it: the runtimes of other agents ask for decisions. Not a part of OpenWOP.";
+    tag "hooks" = "OWASP AOS 0.1.0, and the Joch dialect of AOS: the runtimes of other agents ask for decisions. Not a part of OpenWOP.";
 
     /// Ask the gate as a guardian
     ///
     /// JSON-RPC 2.0: one message, or a batch of at most 100 that are handled in order. Needs `tools.invoke`, and
     /// `agents.act_as` for another agent than the caller; without them the decision is a deny. A caller with a valid key
-    /// always gets 200 and JSON-RPC, whatever was sent and however it is declared. Members that AOS does not define are
+    /// always gets 200 and JSON-RPC, whatever the content and its declared type. Members that AOS does not define are
     /// ignored, as AOS requires.
     AnswerHooks = POST "/v1/hooks/aos" as "answer_hooks" {
         body: HookRequest = {

@@ -260,7 +260,7 @@ pub struct VerdictChange {
     /// The tool, or the hook.
     pub subject: String,
     pub before: Verdict,
-    /// The outcome of the call: `denied` if it was refused, for whatever reason; else the verdict of the policies.
+    /// The outcome of the call: `denied` if it was refused for any reason; else the verdict of the policies.
     pub was: String,
     /// The code that it was refused with.
     pub denied_with: Option<String>,

@@ -19,7 +19,7 @@ endpoints! {
 
     /// Create a coordinator
     ///
-    /// By who may change the intent. For another agent than the caller it needs `agents.act_as` or `tools.manage`.
+    /// The caller must be allowed to change the intent. For another agent than the caller it needs `agents.act_as` or `tools.manage`.
     CreateCoordinator = POST "/api/v1/coordinators" as "create_coordinator" {
         body: CoordinatorRequest,
         reply: CREATED Coordinator = "The coordinator.",
@@ -50,7 +50,7 @@ endpoints! {
         reply: OK Coordinator = "The coordinator as it was ended.",
     }
 
-    /// Tell that a coordinator is alive
+    /// Send a coordinator heartbeat
     ///
     /// By its agent. One that misses heartbeats is shown as `unresponsive`; its guardrails still apply.
     BeatCoordinator = POST "/api/v1/coordinators/{coordinator_id}/heartbeat" as "coordinator_heartbeat" {

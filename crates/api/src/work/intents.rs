@@ -17,7 +17,7 @@ use crate::reading::Object;
 use crate::reply::{NextCursor, Removed};
 
 endpoints! {
-    tag "intents" = "Goals that agents work on together. Nobody else can see them.";
+    tag "intents" = "Goals that agents work on together. Visible only to participants.";
 
     /// Create an intent
     ///

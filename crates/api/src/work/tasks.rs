@@ -230,8 +230,7 @@ pub struct Task {
     pub blocks: Vec<TaskId>,
     pub parent_task_id: Option<TaskId>,
     pub requires_tools: Vec<ToolRequirement>,
-    /// Required by nobody, and missing: the optional requirements that its agent does not meet. Only in the reply to a
-    /// claim.
+    /// Missing optional requirements: those that its agent does not meet. Only in the reply to a claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub optional_missing: Vec<MissingTool>,
     /// The grants that its assignment delegated. Only in the reply to it.

@@ -1,4 +1,4 @@
-//! Kinds of risk, their level, and how approvers are told.
+//! Kinds of risk, their level, and their texts for approvers.
 
 use toolgate_gate::ports::approver::RiskLevel;
 

@@ -33,12 +33,12 @@ pub(crate) enum Action {
         after_help = "Example:\n  toolgate agent create billing-agent --name 'Billing' \\\n    --permission tools.invoke --permission tools.delegate --scope tools:mail:send \\\n    --rate-limit mail.send=10/60 --allow-tool connector:mail.send \\\n    --label untrusted"
     )]
     Create {
-        /// The id
+        /// Id of the new principal, unique in the tenant; it cannot be changed
         id: String,
-        /// A name for people
+        /// Display name
         #[arg(long)]
         name: Option<String>,
-        /// The kind of principal
+        /// Kind of principal
         #[arg(long, value_parser = ["agent", "user", "service"], default_value = "agent")]
         kind: String,
         #[command(flatten)]
@@ -50,7 +50,7 @@ pub(crate) enum Action {
     /// Show an agent, user or service
     #[command(after_help = "Example:\n  toolgate agent show billing-agent")]
     Show {
-        /// The id
+        /// Id of the agent, user or service
         id: String,
     },
     /// Change an agent, user or service
@@ -60,9 +60,9 @@ pub(crate) enum Action {
         after_help = "Example:\n  toolgate agent update billing-agent --scope tools:payments:* --rate-limit '*=100/1m' --any-tool"
     )]
     Update {
-        /// The id
+        /// Id of the agent, user or service
         id: String,
-        /// A name for people
+        /// Display name
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
@@ -73,7 +73,7 @@ pub(crate) enum Action {
     /// Remove an agent, user or service permanently, with its keys and grants
     #[command(after_help = "Example:\n  toolgate agent remove billing-agent --yes")]
     Remove {
-        /// The id
+        /// Id of the agent, user or service
         id: String,
         /// Do not ask for confirmation
         #[arg(long)]

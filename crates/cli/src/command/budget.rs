@@ -65,10 +65,10 @@ pub(crate) enum Action {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Owner {
-    /// An agent
+    /// Id of the agent whose budget it is
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// A tenant
+    /// Id of the tenant whose budget it is
     #[arg(long, value_name = "ID")]
     tenant: Option<String>,
 }
@@ -81,10 +81,10 @@ pub(crate) struct Limits {
     /// US dollars in a day, in UTC
     #[arg(long, value_name = "USD")]
     cost_per_day: Option<f64>,
-    /// Calls altogether from now on
+    /// Calls in total, from now on
     #[arg(long, value_name = "N")]
     calls_total: Option<u64>,
-    /// US dollars altogether from now on
+    /// US dollars in total, from now on
     #[arg(long, value_name = "USD")]
     cost_total: Option<f64>,
     /// Share of a limit at which a warning is recorded, in percent [default: 80]

@@ -11,7 +11,7 @@ use crate::output::Report;
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate")]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell that the script is for
     shell: Shell,
 }
 

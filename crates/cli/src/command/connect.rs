@@ -48,7 +48,7 @@ mod wiring;
 pub(crate) struct Connect {
     #[command(flatten)]
     pub(crate) connection: Connection,
-    /// The client
+    /// Client to connect
     client: ConnectClient,
     /// Only for the project in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "user")]

@@ -78,7 +78,7 @@ pub(crate) enum Action {
         /// Coordinator id
         id: String,
     },
-    /// Tell that the coordinator is alive
+    /// Send a coordinator heartbeat
     #[command(after_help = "Example:\n  toolgate coordinator heartbeat coord_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Heartbeat {
         /// Coordinator id

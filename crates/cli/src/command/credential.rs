@@ -90,11 +90,11 @@ pub(crate) enum Action {
 pub(crate) struct Add {
     /// Vault id
     vault: String,
-    /// Service that it is for
+    /// Name of the service that the credential gives access to
     service: String,
     /// Label for people
     label: String,
-    /// Type of authentication
+    /// How the service authenticates requests
     #[arg(long, default_value = "api_key", value_name = "TYPE", value_parser = auth_types())]
     auth_type: String,
     /// Scope that it has at the service; may be repeated

@@ -30,7 +30,7 @@ const INPUT_LIMIT: u64 = 8 * 1024 * 1024;
 pub(crate) struct Hook {
     #[command(flatten)]
     connection: Connection,
-    /// The client
+    /// Client that runs the hook
     client: HookClient,
     /// Agent of the call, if the key belongs to another principal
     #[arg(long, value_name = "ID")]

@@ -20,7 +20,7 @@ use super::{Connection, Failure, typos};
 use crate::client::Client;
 use crate::output::{Report, table_of};
 
-/// Create intents, and show what is done for them
+/// Create intents, and show their events and costs
 #[derive(Args)]
 pub(crate) struct Intent {
     #[command(flatten)]
@@ -34,9 +34,9 @@ pub(crate) enum Action {
     /// Create an intent
     #[command(after_help = "Example:\n  toolgate intent create 'Quarterly compliance' --set phase='\"start\"'")]
     Create {
-        /// Title
+        /// Title of the intent
         title: String,
-        /// Description
+        /// What the intent is to achieve
         #[arg(long)]
         description: Option<String>,
         /// Member of its state; may be repeated
@@ -99,7 +99,7 @@ pub(crate) enum Action {
         id: String,
         /// Agent id
         agent: String,
-        /// Role, for the agents
+        /// Role of the coordinator, for agents to read
         #[arg(long)]
         role: Option<String>,
     },
@@ -111,7 +111,7 @@ pub(crate) enum Action {
         /// Agent id
         agent: String,
     },
-    /// List what happened to an intent
+    /// List the events of an intent
     #[command(
         after_help = "Example:\n  toolgate intent events intent_01ARZ3NDEKTSV4RRFFQ69G5FAV --type task.completed"
     )]

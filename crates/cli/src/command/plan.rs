@@ -26,7 +26,7 @@ pub(crate) enum Action {
         /// Id of a task; may be repeated
         #[arg(long = "task", value_name = "ID")]
         tasks: Vec<String>,
-        /// What the coordinator is to do when a task fails: pause_and_escalate, notify, fail or retry
+        /// Action when a task fails: pause_and_escalate, notify, fail or retry
         #[arg(long, value_name = "ACTION")]
         on_failure: Option<String>,
     },

@@ -26,7 +26,7 @@ enum Action {
     /// Select the login that commands use without --profile
     #[command(after_help = "Example:\n  toolgate profile use admin")]
     Use {
-        /// The name of the profile
+        /// Name of the profile
         #[arg(value_parser = logins::parse_name)]
         name: String,
     },

@@ -9,8 +9,8 @@ use crate::output::{Report, clean};
 
 /// Stop the calls of an agent, of a tenant or of the whole gate
 ///
-/// When it returns, no gate admits such a call any more. Waiting calls are cancelled, and calls in flight where their service
-/// can be. Administration goes on. `toolgate resume` undoes it.
+/// When it returns, no gate admits such a call any more. Waiting calls are cancelled, and in-flight
+/// calls are terminated. Administration continues. `toolgate resume` undoes it.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  toolgate stop --agent billing-agent --reason 'it pays everything twice'\n  toolgate stop --all"
@@ -22,7 +22,7 @@ pub(crate) struct StopCommand {
     scope: Scope,
 }
 
-/// Resume what `toolgate stop` has stopped
+/// Resume stopped calls
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate resume --agent billing-agent")]
 pub(crate) struct ResumeCommand {

@@ -38,7 +38,7 @@ pub(crate) enum Action {
     Create {
         /// Intent id
         intent: String,
-        /// Name
+        /// Name of the task
         name: String,
         #[command(flatten)]
         terms: Box<Terms>,
@@ -70,17 +70,17 @@ pub(crate) enum Action {
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
     },
-    /// Assign a task to an agent, or to nobody
+    /// Assign a task to an agent, or unassign it
     #[command(after_help = "Example:\n  toolgate task assign task_01ARZ3NDEKTSV4RRFFQ69G5FAV billing-agent")]
     Assign {
         /// Task id
         id: String,
         /// Agent id
-        #[arg(required_unless_present = "nobody", conflicts_with = "nobody")]
+        #[arg(required_unless_present = "unassign", conflicts_with = "unassign")]
         agent: Option<String>,
-        /// Take it from the agent that has it
+        /// Unassign the task from its agent
         #[arg(long)]
-        nobody: bool,
+        unassign: bool,
     },
     /// Claim a task
     #[command(after_help = "Example:\n  toolgate task claim task_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
@@ -101,7 +101,7 @@ pub(crate) enum Action {
     Block {
         /// Task id
         id: String,
-        /// Reason
+        /// What the task waits for
         #[arg(long)]
         reason: Option<String>,
     },
@@ -119,11 +119,11 @@ pub(crate) enum Action {
     Fail {
         /// Task id
         id: String,
-        /// What went wrong
+        /// Reason of the failure
         #[arg(long)]
         error: Option<String>,
     },
-    /// Give back a claimed task, or try a failed one again
+    /// Release a claimed task, or retry a failed one
     #[command(after_help = "Example:\n  toolgate task ready task_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     Ready {
         /// Task id
@@ -171,15 +171,17 @@ impl Action {
                 let (refused, text) = (!check.allowed, requirements::verdict(&check));
                 Ok(Report::new(check, text).refused_if(refused))
             }
-            Self::Assign { id, agent, nobody: _ } => {
+            Self::Assign { id, agent, unassign: _ } => {
                 let assignee = agent.as_ref().map(|agent| typed("assigned_agent", agent)).transpose()?;
                 let changes = TaskChanges { assigned_agent: Some(assignee), ..TaskChanges::default() };
                 let task = change(&client, &id, &changes).await?;
                 if let Some(agent) = &agent {
                     typos::warn_of_agent(&client, agent).await;
                 }
-                let holder = task.assigned_agent.as_ref().map_or("nobody", |agent| agent.as_str());
-                let text = format!("{} is assigned to {holder}.", task.id);
+                let text = match &task.assigned_agent {
+                    Some(agent) => format!("{} is assigned to {agent}.", task.id),
+                    None => format!("{} is unassigned.", task.id),
+                };
                 Ok(Report::new(task, text))
             }
             Self::Claim { id } => {

@@ -18,9 +18,9 @@ mod report;
 
 /// Apply a workflow file: agents, grants, services, policies and a plan, all or nothing
 ///
-/// The gate is changed until it is what the file declares: what is missing is created, what differs is changed, and what
+/// The gate is changed to match the file: what is missing is created, what differs is changed, and what
 /// an earlier version of the file created and this one does not declare is revoked. Applying a file twice changes nothing.
-/// Changes that give somebody more than before need --allow-widening.
+/// Changes that widen access need --allow-widening.
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate apply quarterly-compliance.yaml --allow-widening")]
 pub(crate) struct Apply {
@@ -29,7 +29,7 @@ pub(crate) struct Apply {
     /// Workflow file, or - for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Allow changes that give somebody more than before
+    /// Allow changes that widen access
     #[arg(long)]
     allow_widening: bool,
     /// Only print what would change

@@ -16,11 +16,8 @@ const FORM: &str = "application/x-www-form-urlencoded";
 /// What a body adds to the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyKind {
-    /// There is none.
     None,
-    /// JSON.
     Json,
-    /// A form.
     Form,
 }
 

@@ -31,7 +31,6 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// An operation of the document.
 pub(super) struct Operation<'a> {
-    /// Its path.
     pub(super) path: &'a str,
     /// Its method, in small letters.
     pub(super) method: &'a str,

@@ -16,7 +16,6 @@ const MODIFY_UNSUPPORTED: &str = "modify_unsupported";
 /// The code of a denial because the call needs an approval first.
 const APPROVAL_REQUIRED: &str = "approval_required";
 
-/// The form of a modification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModifiedForm {
     /// The whole request, modified.

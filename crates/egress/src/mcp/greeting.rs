@@ -5,6 +5,10 @@ use toolgate_gate::ports::mount::{McpEra, ServerInfo};
 
 use super::message::{LEGACY, MODERN, RpcError};
 
+/// The versions are those of `MODERN` and `LEGACY`.
+pub(super) const NO_COMMON_VERSION: &str = "the server supports none of the protocol versions of the gate (2026-07-28, \
+    2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05); upgrade the server";
+
 /// The longest text of a server about itself that is kept, in characters.
 const TEXT_LIMIT: usize = 16 * 1024;
 /// The error of a modern server that does not speak the revision of the request.
@@ -28,7 +32,7 @@ impl Greeting {
     pub(crate) fn modern(result: &Map<String, Value>) -> Result<Self, &'static str> {
         let versions = result.get("supportedVersions").and_then(Value::as_array);
         if !versions.is_some_and(|versions| versions.iter().any(|version| version == MODERN)) {
-            return Err("the server supports no revision of the protocol that the gate speaks");
+            return Err(NO_COMMON_VERSION);
         }
         let info = result.get("_meta").and_then(|meta| meta.get(SERVER_INFO)).or(result.get("serverInfo"));
         Ok(Self::of(McpEra::Modern, MODERN, info, result))
@@ -38,7 +42,7 @@ impl Greeting {
     pub(crate) fn legacy(result: &Map<String, Value>) -> Result<Self, &'static str> {
         let version = result.get("protocolVersion").and_then(Value::as_str);
         let version = LEGACY.into_iter().find(|known| Some(*known) == version);
-        let version = version.ok_or("the server supports no revision of the protocol that the gate speaks")?;
+        let version = version.ok_or(NO_COMMON_VERSION)?;
         Ok(Self::of(McpEra::Legacy, version, result.get("serverInfo"), result))
     }
 

@@ -21,7 +21,7 @@ use toolgate_model::service::{HttpMethod, RenderedBody, RenderedRequest, ToolNam
 use toolgate_model::time::Timestamp;
 use url::Url;
 
-use super::greeting::{Greeting, may_be_legacy};
+use super::greeting::{Greeting, NO_COMMON_VERSION, may_be_legacy};
 use super::headers::{self, Header};
 use super::incoming::Incoming;
 use super::message::{self, Envelope, Request};
@@ -95,7 +95,7 @@ enum PostedBody {
     Events(Box<OpenResponse>),
 }
 
-/// What a server has announced on the way, for whoever keeps its list.
+/// What a server has announced meanwhile, for the cache of its list.
 #[derive(Default)]
 pub(crate) struct Announced {
     pub(crate) list_changed: bool,
@@ -135,9 +135,7 @@ impl Endpoint<'_> {
         match message::response(&raw.message, id) {
             Ok(Ok(result)) => Greeting::modern(&result).map(Some).map_err(|reason| malformed(status, reason)),
             Ok(Err(error)) if may_be_legacy(&error) => Ok(None),
-            Ok(Err(_)) => {
-                Err(malformed(status, "the server supports no revision of the protocol that the gate speaks"))
-            }
+            Ok(Err(_)) => Err(malformed(status, NO_COMMON_VERSION)),
             Err(_) if status >= 400 => Ok(None),
             Err(reason) => Err(malformed(status, &format!("the server's response {reason}"))),
         }

@@ -169,9 +169,9 @@ pub(crate) fn notification(method: &str, members: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Tells a server of the legacy era, or one that is a process, that nobody waits for the response any more.
+/// Tells a server of the legacy era, or one that is a process, that the caller no longer waits for the response.
 pub(crate) fn cancelled(id: u64) -> Vec<u8> {
-    notification("notifications/cancelled", &format!("\"requestId\":{id},\"reason\":\"nobody waits any more\""))
+    notification("notifications/cancelled", &format!("\"requestId\":{id},\"reason\":\"the caller no longer waits\""))
 }
 
 /// The response to a request of a server that is passed on to nobody: the gate itself only shows that it is alive.

@@ -1,4 +1,4 @@
-//! Progress of servers, passed on to whoever observes a call: without secrets and hidden characters, and not without end.
+//! Progress of servers, passed on to the observer of a call: without secrets and hidden characters, and limited in number.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

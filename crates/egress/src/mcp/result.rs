@@ -85,7 +85,7 @@ fn clean(
 ) -> Result<Map<String, Value>, &'static str> {
     match result.get("resultType").map(Value::as_str) {
         None | Some(Some("complete")) => {}
-        Some(_) => return Err("the server's result is of a type that nobody asked for"),
+        Some(_) => return Err("the server's result has an unexpected result type"),
     }
     OF_CONNECTION.iter().for_each(|member| drop(result.remove(*member)));
     let repeating = repeating(&result);
@@ -149,7 +149,7 @@ pub(super) fn reveal(value: &mut Value, rule: HiddenCharacters) -> Result<bool, 
                 let count = members.len();
                 *members = std::mem::take(members).into_iter().map(shown).collect();
                 if members.len() != count {
-                    return Err("the server's result has two members that only hidden characters tell apart");
+                    return Err("the server's result has two member names that differ only in hidden characters");
                 }
             }
             Ok(changed)

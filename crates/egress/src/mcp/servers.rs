@@ -285,6 +285,6 @@ impl Peer for HttpPeer<'_> {
                 }
             }
         }
-        Err(malformed(404, "the server ended the session that it had just begun"))
+        Err(malformed(404, "the server ended a session that it had just started"))
     }
 }

@@ -19,7 +19,7 @@ use toolgate_model::id::CredentialId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::secret::Material;
 
-use super::greeting::{Greeting, may_be_legacy};
+use super::greeting::{Greeting, NO_COMMON_VERSION, may_be_legacy};
 use super::guarded::{after_greeting, before_greeting};
 use super::listing::Peer;
 use super::message::{self, Request};
@@ -282,7 +282,7 @@ impl Slot {
 }
 
 impl Crashes {
-    /// Counts the end of the process that ran before, unless it was stopped because nobody used it.
+    /// Counts the end of the process that ran before, unless it was stopped after the idle timeout.
     fn look_back(&mut self, was_unused: bool) {
         if let Some(started) = self.started.take() {
             if !was_unused && now() - started < STEADY {
@@ -319,9 +319,7 @@ async fn greet(
             Ok(raw) => match message::response(&raw, id) {
                 Ok(Ok(result)) => return Greeting::modern(&result).map_err(|reason| malformed(OK, reason)),
                 Ok(Err(error)) if may_be_legacy(&error) => {}
-                Ok(Err(_)) => {
-                    return Err(malformed(OK, "the server supports no revision of the protocol that the gate speaks"));
-                }
+                Ok(Err(_)) => return Err(malformed(OK, NO_COMMON_VERSION)),
                 Err(reason) => return Err(malformed(OK, &format!("the server's response {reason}"))),
             },
             Err(failure) if failure.timed_out && now() < deadline => {}

@@ -12,7 +12,7 @@ use crate::ports::ledger::{CreateApprovalLink, RedeemApprovalLink};
 use crate::refusal::Refusal;
 
 impl ApprovalAdministration {
-    /// Makes a link to an open approval that the caller may see, for somebody who may decide it; with the time until which
+    /// Makes a link to an open approval that the caller may see, for an approver; with the time until which
     /// it leads there.
     pub async fn create_approval_link(
         &self,

@@ -66,7 +66,7 @@ impl Administration {
         self.store_credential(caller.mandate(self.clock.now()), new).await
     }
 
-    /// Seals the material of a new credential and stores it, in a vault that whoever asks for it may use.
+    /// Seals the material of a new credential and stores it, in a vault that the caller may use.
     pub(super) async fn store_credential(&self, audit: Mandate, mut new: NewCredential) -> Result<Credential, Refusal> {
         lift_secrets(&mut new.metadata, &mut new.material)?;
         check_connection(&new.metadata)?;
@@ -140,7 +140,7 @@ impl Administration {
         self.replace_material(caller.mandate(self.clock.now()), credential, new).await
     }
 
-    /// Seals new material of a credential that whoever asks for it may manage.
+    /// Seals new material of a credential that the caller may manage.
     pub(super) async fn replace_material(
         &self,
         audit: Mandate,

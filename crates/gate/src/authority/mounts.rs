@@ -84,7 +84,6 @@ pub struct MountDecision {
 /// A mount with its tools.
 pub type MountedServer = (Mount, Vec<MountTool>);
 
-/// The administration of mounts.
 pub struct MountAdministration {
     mounts: Arc<dyn Mounts>,
     services: Arc<dyn Services>,

@@ -180,7 +180,7 @@ impl Administration {
     }
 
     /// The CA and the issuers are shared by the whole gate. An administrator of another tenant could otherwise register
-    /// somebody else's workload, whose requests would then arrive in that tenant.
+    /// a workload of other owners, whose requests would then arrive in that tenant.
     fn require_own_identities(&self, caller: &Caller, identity: &ExternalIdentity) -> Result<(), Refusal> {
         let refused = |path: &str, reason: String| Err(Refusal::new(Code::InvalidField, reason).with("path", path));
         match identity {

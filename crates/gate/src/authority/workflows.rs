@@ -43,7 +43,7 @@ pub struct NewApplication {
     pub policy_files: Option<Vec<PolicyFile>>,
     /// Only report what would change.
     pub dry_run: bool,
-    /// Whether changes may give somebody more than before.
+    /// Whether changes may widen access.
     pub allow_widening: bool,
 }
 
@@ -212,8 +212,8 @@ fn require_own(caller: &Caller, state: &WorkflowState) -> Result<(), Refusal> {
     match &state.record {
         Some(record) if record.created_by != *caller.id() && !caller.manages_all() => {
             let reason = format!(
-                "the workflow `{}` was created by somebody else; choose another `name`, or ask an administrator to apply \
-                 it",
+                "the workflow `{}` was created by another principal; choose another `name`, or ask an administrator to \
+                 apply it",
                 record.name
             );
             Err(Refusal::new(Code::PermissionDenied, reason))
@@ -252,8 +252,7 @@ fn invalid(problems: Vec<Problem>) -> Refusal {
 fn widening_not_allowed(changes: &[Change]) -> Refusal {
     let widening: Vec<_> = changes.iter().filter(|change| !change.widens.is_empty()).map(Change::to_json).collect();
     let reason = format!(
-        "{} of the changes give somebody more than before, and nothing was applied; review them, and apply with \
-         `allow_widening`",
+        "{} of the changes widen access, and nothing was applied; review them, and apply with `allow_widening`",
         widening.len()
     );
     Refusal::new(Code::WideningNotAllowed, reason).with("widening", widening)

@@ -127,7 +127,7 @@ impl Pipeline {
         // Unsealed before the record is written: the hash of the arguments must not include the secret.
         let opened = self.open(&eligible).await;
         if let (true, Some(Err(refusal))) = (client_executed, &opened) {
-            // Here the call would end in an error: no other runtime is told that it may make it.
+            // Here the call would end in an error: no other runtime gets an allow for it.
             return Err(refusal.clone());
         }
         require_shown(&call.decided_arguments(decided.modified.as_ref().unwrap_or(&call.parameters)), &opened)?;

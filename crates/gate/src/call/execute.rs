@@ -26,6 +26,9 @@ use crate::ports::sealer::SealBinding;
 use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, ServiceResponse, Source, SourceFailure};
 use crate::refusal::{Code, Kind, Refusal};
 
+#[cfg(test)]
+mod tests;
+
 /// How often, and at which interval, a replica checks whether another one has renewed the material.
 const LOOKS: u32 = 10;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

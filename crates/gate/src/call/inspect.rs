@@ -20,6 +20,9 @@ use crate::ports::ledger::{Freshness, RecordDecision, StoredResult};
 use crate::ports::source::{Execution, FailureKind, InputAsked, SourceFailure};
 use crate::refusal::{Code, Refusal};
 
+#[cfg(test)]
+mod tests;
+
 /// The call whose result is inspected.
 #[derive(Clone, Copy)]
 struct Seen<'a> {

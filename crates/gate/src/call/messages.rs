@@ -162,7 +162,7 @@ impl Pipeline {
 }
 
 fn too_late() -> Refusal {
-    let reason = "a rule asks for a person's approval of a message, and nobody can be asked any more";
+    let reason = "a rule requires an approval of a message, and no approver can be asked at this point";
     Refusal::new(Code::GuardianDenied, reason)
 }
 

@@ -22,7 +22,7 @@ pub(super) struct ProtocolMessages<'a> {
     behalf: Behalf<'a>,
 }
 
-/// On whose behalf messages are sent. Nothing is made before somebody has a say in them.
+/// On whose behalf messages are sent. Nothing is built unless a rule or a guardian applies.
 enum Behalf<'a> {
     Call(&'a Admitted),
     Gate { tenant: &'a TenantId, actor: Box<Principal> },

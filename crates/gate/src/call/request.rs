@@ -111,7 +111,7 @@ pub(crate) enum Detaching {
     WhereConfigured,
     /// Whenever it would wait for an approver.
     Always,
-    /// The same, and whoever makes the same call again gets what came of it.
+    /// The same, and a repetition of the call gets its outcome.
     ToBePickedUp,
 }
 
@@ -312,7 +312,7 @@ impl Call {
         Ok(())
     }
 
-    /// The arguments as somebody decides on them: with what the client has sent for a server, beside them.
+    /// The arguments that guardians and approvers decide on: with the client's input for a server beside them.
     pub(super) fn decided_arguments<'a>(&self, parameters: &'a Value) -> Cow<'a, Value> {
         let responses = self.input.as_ref().map(|input| &input.responses).filter(|responses| !responses.is_empty());
         match (responses, parameters.as_object()) {

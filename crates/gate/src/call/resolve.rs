@@ -182,7 +182,7 @@ impl Pipeline {
 fn require_not_stopped(call: &Call, held_grants: &HeldGrants) -> Result<(), Refusal> {
     let own = || StoppedBy::of_principal(call.caller.principal());
     match held_grants.limits.stopped.clone().or_else(own) {
-        // About whoever calls, not about the tool.
+        // About the caller, not about the tool.
         Some(stopped) => Err(stopped.refusal().at(Stage::Identify)),
         None => Ok(()),
     }

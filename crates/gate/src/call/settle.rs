@@ -91,7 +91,7 @@ impl CallResult {
             service: candidate.tool.service.clone(),
             tool: candidate.tool.name.clone(),
             source: candidate.tool.source,
-            outcome: serde_json::from_str(&stored.answer).map_err(unreadable)?,
+            outcome: serde_json::from_str(&stored.result).map_err(unreadable)?,
             replayed: true,
         })
     }
@@ -143,13 +143,13 @@ impl Pipeline {
         invocation.duration_ms = Some(duration_ms);
         let id = invocation.id;
         let is_kept = invocation.idempotency_key.is_some() && !is_continuation && outcome.input.is_none();
-        let answer = match is_kept && !inspected.never_sent {
+        let stored_result = match is_kept && !inspected.never_sent {
             true => Some(serde_json::to_string(&outcome).map_err(|_| unwritable())?),
             false => None,
         };
         // If the result is not stored, its key is: the call is not made a second time.
-        let answer = answer
-            .filter(|answer| self.stored_results.keep(&invocation.tenant, &invocation.agent, answer.len(), audit.time));
+        let stored_result = stored_result
+            .filter(|text| self.stored_results.keep(&invocation.tenant, &invocation.agent, text.len(), audit.time));
         let returned = match &outcome.error {
             None => ToolReturned::ok(&invocation, duration_ms),
             Some(error) => {
@@ -170,7 +170,7 @@ impl Pipeline {
             invocation,
             reserved,
             accounts,
-            answer,
+            stored_result,
             never_sent: inspected.never_sent,
             returned,
             decision: inspected.decision,

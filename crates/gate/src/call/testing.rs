@@ -29,21 +29,21 @@ use super::stops::Stops;
 use super::stored::StoredResults;
 use super::tally::Tally;
 use super::turns::Turns;
-use super::{Call, CallRequest, Pipeline, RunState};
+use super::{Call, CallRequest, CallResult, Pipeline, RunOutcome, RunState};
 use crate::builtin::Builtins;
 use crate::catalog::Catalogs;
 use crate::identify::{Authenticator, Caller};
 use crate::ids::Ids;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{Freshness, HeldGrant, RegisteredService};
-use crate::ports::source::Sources;
+use crate::ports::source::{Execution, Sources};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 
 pub(super) use self::memory::Memory;
 use self::memory::Unused;
-pub(super) use self::world::{FixedApprover, FixedGuardian, KeptTelemetry, SECRET};
-use self::world::{FixedSealer, FixedSource};
+use self::world::FixedSealer;
+pub(super) use self::world::{Executed, FixedApprover, FixedGuardian, FixedSource, KeptTelemetry, SECRET};
 
 mod memory;
 mod world;
@@ -64,6 +64,7 @@ pub(super) struct Bench {
     pub(super) memory: Arc<Memory>,
     pub(super) guardian: Arc<FixedGuardian>,
     pub(super) approver: Arc<FixedApprover>,
+    pub(super) source: Arc<FixedSource>,
     pub(super) telemetry: Arc<KeptTelemetry>,
     pub(super) pipeline: Arc<Pipeline>,
 }
@@ -85,6 +86,7 @@ impl Bench {
             }
         }));
         let (guardian, approver) = (Arc::<FixedGuardian>::default(), Arc::<FixedApprover>::default());
+        let source = Arc::<FixedSource>::default();
         let telemetry = Arc::<KeptTelemetry>::default();
         let clock: Arc<dyn Clock> = Arc::new(StillClock(Mutex::new(now())));
         let settings = Arc::new(Settings::default());
@@ -101,7 +103,7 @@ impl Bench {
             principals: unused.clone(),
             sealer: Arc::new(FixedSealer),
             stops: Stops::new(unused.clone()),
-            sources: Sources::default().with(FixedSource),
+            sources: Sources::default().sharing(source.clone()),
             guardian: guardian.clone(),
             approver: approver.clone(),
             telemetry: telemetry.clone(),
@@ -122,7 +124,7 @@ impl Bench {
             stored_results: StoredResults::new(settings.stored_results),
             settings,
         };
-        Self { memory, guardian, approver, telemetry, pipeline: Arc::new(pipeline) }
+        Self { memory, guardian, approver, source, telemetry, pipeline: Arc::new(pipeline) }
     }
 
     /// With a grant on all scopes of a credential of `crm`.
@@ -211,6 +213,15 @@ impl Bench {
     /// The preferred action of a call.
     pub(super) async fn preferred(&self, call: &Call) -> Alternative {
         self.constrain(call).await.ok().unwrap().into_alternatives().into_iter().next().unwrap()
+    }
+
+    /// Runs a call of `crm.read` through all stages; the source executes it in this way.
+    pub(super) async fn execute_as(&self, execution: Execution) -> CallResult {
+        self.source.executions.lock().unwrap().push_back(execution);
+        match self.pipeline.run(self.call("crm.read", json!({"id": "7"})), Ok(())).await {
+            RunOutcome::Done(outcome) => outcome.unwrap(),
+            RunOutcome::Parked(_) => panic!("it does not wait"),
+        }
     }
 
     /// Runs a call through the stages up to the guardians.

@@ -12,7 +12,7 @@ pub trait ClientLink: fmt::Debug + Send + Sync {
     /// What it can be asked for.
     fn capabilities(&self) -> InputCapabilities;
 
-    /// Asks it by this method, and waits for the result. Whoever no longer needs the result drops the future.
+    /// Asks it by this method, and waits for the result. Dropping the future cancels the request.
     async fn ask(&self, method: &str, params: Map<String, Value>) -> Result<Map<String, Value>, Unanswered>;
 
     /// Passes a log message of the server on, if the client wants to see such messages.

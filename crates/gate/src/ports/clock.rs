@@ -19,7 +19,6 @@ pub trait Clock: Send + Sync {
     }
 }
 
-/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

@@ -25,11 +25,9 @@ pub struct Hooked<'a> {
     pub tenant: &'a TenantId,
     /// The call that it belongs to.
     pub invocation: Option<InvocationId>,
-    /// The agent that it is for.
     pub agent: &'a PrincipalId,
     /// `None` if there is no such principal.
     pub principal: Option<&'a Arc<Principal>>,
-    /// The caller.
     pub actor: &'a Principal,
     /// Set if it is about a tool.
     pub tool: Option<HookedTool<'a>>,
@@ -49,11 +47,9 @@ pub struct Hooked<'a> {
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
     pub hook: Hook,
-    /// The agent that it is for.
     pub agent: &'a PrincipalId,
     /// `None` if there is no such principal.
     pub principal: Option<&'a Principal>,
-    /// The caller.
     pub actor: &'a Principal,
     /// Set exactly if a tool is called or has returned.
     pub tool: Option<HookedTool<'a>>,

@@ -44,7 +44,7 @@ impl MountLink for NoMounts {
     }
 }
 
-/// Is told what the connection to mounted servers notices.
+/// Receives what the connections to mounted servers notice.
 pub trait MountWatch: Send + Sync {
     /// The server lists other definitions than those that its tools are pinned by. Told once for each change that is
     /// seen, in the course of a call: must not block.
@@ -168,7 +168,7 @@ pub struct ServerOffer {
     /// The revision of the protocol that is spoken with it.
     pub protocol_version: String,
     pub server: ServerInfo,
-    /// What it wants models to be told.
+    /// Instructions of the server for models.
     pub instructions: Option<String>,
     /// What it can do, as it said.
     pub capabilities: Map<String, Value>,

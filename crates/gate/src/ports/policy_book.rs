@@ -52,7 +52,6 @@ pub struct RuleSummary {
     pub description: Option<String>,
 }
 
-/// The outcome of a policy test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyTestOutcome {
     pub file: String,
@@ -75,9 +74,7 @@ pub struct Recorded {
     pub decision: Option<Box<HookDecision>>,
     /// Set if it is a call.
     pub called: Option<Box<ToolCalled>>,
-    /// The agent.
     pub agent: String,
-    /// The caller.
     pub actor: String,
     /// In RFC 3339.
     pub time: String,

@@ -176,7 +176,7 @@ pub enum FailureKind {
 /// Stores renewed material: what a token endpoint returns is sealed before it is used.
 #[async_trait]
 pub trait Renewal: Send + Sync {
-    /// Material that is newer than `stale`: renewed by somebody else in the meantime, or by `exchange`. Concurrent
+    /// Material that is newer than `stale`: renewed elsewhere in the meantime, or by `exchange`. Concurrent
     /// callers share one exchange.
     async fn renew(&self, stale: &Material, exchange: &dyn Exchange) -> Result<Material, SourceFailure>;
 }

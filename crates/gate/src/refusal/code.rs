@@ -143,7 +143,7 @@ codes! {
     /// The key provider does not respond, or does not have the key.
     KeyProviderUnavailable, Unavailable => "KEY_PROVIDER_UNAVAILABLE",
     KeyRevoked, Unauthenticated => "KEY_REVOKED",
-    /// Somebody else has a lease on the scope.
+    /// Another agent has a lease on the scope.
     LeaseHeld, Conflict => "LEASE_HELD",
     /// No such lease, or it has ended.
     LeaseNotFound, NotFound => "LEASE_NOT_FOUND",
@@ -250,7 +250,7 @@ codes! {
     VersionConflict, Conflict => "VERSION_CONFLICT",
     /// A change that does not name the version that it was decided on.
     VersionRequired, Invalid => "VERSION_REQUIRED",
-    /// A file that would give somebody more than before, without the confirmation that it may.
+    /// A file that would widen access, without the confirmation that it may.
     WideningNotAllowed, Conflict => "WIDENING_NOT_ALLOWED",
     /// A file with problems.
     WorkflowInvalid, Invalid => "WORKFLOW_INVALID",

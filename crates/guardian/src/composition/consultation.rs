@@ -145,9 +145,9 @@ impl<'a, 'm> Consultation<'a, 'm> {
     /// Evaluates the policies on the modified content.
     async fn judge_again(&mut self, content: Arc<Content<'a>>, asks: &mut Vec<Ask>) -> Result<Arc<Content<'a>>, End> {
         let started = now();
-        let judgement = self.policy.judge(self.hooked, &content).await?;
-        self.decision_record.add(&judgement, started.elapsed());
-        match judgement.verdict {
+        let evaluation = self.policy.judge(self.hooked, &content).await?;
+        self.decision_record.add(&evaluation, started.elapsed());
+        match evaluation.verdict {
             Verdict::Deny(denial) => Err(denial.into()),
             Verdict::Pass { content: redacted, asks: further } => {
                 let further: Vec<_> = further.into_iter().filter(|ask| !asks.contains(ask)).collect();

@@ -10,7 +10,7 @@ use toolgate_model::guard::{
     Content, Dialect, GuardMode, GuardianRecord, HookDecision, Outcome, TraceIds, Verdict, WouldBe,
 };
 
-use super::PolicyJudgement;
+use super::PolicyEvaluation;
 use super::participant::microseconds;
 
 /// The name of the gate's own policies among the guardians.
@@ -30,7 +30,7 @@ pub(super) struct DecisionRecord<'a> {
 
 impl<'a> DecisionRecord<'a> {
     /// Starts with the first verdict of the policies.
-    pub(super) fn new(hooked: &'a Hooked<'a>, first: &PolicyJudgement, latency: Duration) -> Self {
+    pub(super) fn new(hooked: &'a Hooked<'a>, first: &PolicyEvaluation, latency: Duration) -> Self {
         let policy = first.version.map(|_| GuardianRecord {
             guardian: POLICY.to_owned(),
             dialect: Dialect::Native,
@@ -49,19 +49,19 @@ impl<'a> DecisionRecord<'a> {
     }
 
     /// Adds a verdict of the policies. Of several verdicts the strictest is recorded.
-    pub(super) fn add(&mut self, judgement: &PolicyJudgement, latency: Duration) {
-        for would_be in &judgement.shadow {
+    pub(super) fn add(&mut self, evaluation: &PolicyEvaluation, latency: Duration) {
+        for would_be in &evaluation.shadow {
             if !self.shadow.contains(would_be) {
                 self.shadow.push(would_be.clone());
             }
         }
         let Some(record) = &mut self.policy else { return };
-        let kind = judgement.verdict.kind();
+        let kind = evaluation.verdict.kind();
         if record.verdict.is_none_or(|recorded| recorded < kind) {
             record.verdict = Some(kind);
-            record.reason.clone_from(&judgement.reason);
+            record.reason.clone_from(&evaluation.reason);
         }
-        for policy in &judgement.policies {
+        for policy in &evaluation.policies {
             if !record.policies.contains(policy) {
                 record.policies.push(policy.clone());
             }

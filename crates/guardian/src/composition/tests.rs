@@ -44,12 +44,12 @@ impl InProcess for FakePolicy {
         Ok(self.version.is_none().then_some(basis))
     }
 
-    async fn judge(&self, _hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal> {
+    async fn judge(&self, _hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyEvaluation, Refusal> {
         let content = content.to_json();
         let verdict = (self.judge)(&content);
         self.seen.lock().unwrap().push(content);
         let rule = PolicyRef { id: format!("rule-{}", verdict.kind().as_str()), version: "7".to_owned() };
-        Ok(PolicyJudgement {
+        Ok(PolicyEvaluation {
             lacks_secrets: false,
             reason: match &verdict {
                 Verdict::Deny(denial) => Some(denial.reason.clone()),

@@ -74,11 +74,11 @@ fn read(text: &str) -> Result<TestFile, String> {
 fn judge(set: &CompiledSet, test: &Test, tools: Lookup<'_>) -> Result<(), String> {
     let expected = VerdictKind::parse(&test.expect)
         .ok_or_else(|| format!("`expect` must be allow, modify, ask or deny, not `{}`", test.expect))?;
-    let judgement = PolicyInput::read(&test.given, tools)?.judge(set);
-    let by: Vec<&str> = judgement.policies.iter().map(|policy| policy.id.as_str()).collect();
-    let came = judgement.verdict.kind();
+    let evaluation = PolicyInput::read(&test.given, tools)?.judge(set);
+    let by: Vec<&str> = evaluation.policies.iter().map(|policy| policy.id.as_str()).collect();
+    let came = evaluation.verdict.kind();
     if came != expected {
-        let reason = judgement.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
+        let reason = evaluation.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
         let rules = if by.is_empty() { "no rule".to_owned() } else { by.join(", ") };
         return Err(format!("expected {}, got {} by {rules}{reason}", expected.as_str(), came.as_str()));
     }
@@ -86,7 +86,7 @@ fn judge(set: &CompiledSet, test: &Test, tools: Lookup<'_>) -> Result<(), String
         return Err(format!("expected a decision by {wanted}, got one by {}", by.join(", ")));
     }
     let Some(wanted) = &test.becomes else { return Ok(()) };
-    let became = match &judgement.verdict {
+    let became = match &evaluation.verdict {
         Verdict::Pass { content: Some(content), .. } => match &**content {
             Content::Result { value, .. } => value.clone().into_owned(),
             other => other.to_json(),

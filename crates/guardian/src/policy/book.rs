@@ -100,9 +100,9 @@ fn reevaluate(set: &CompiledSet, recorded: &Recorded) -> Reevaluation {
         Err(reason) => return Reevaluation::Undecidable { policies: Vec::new(), missing: vec![reason] },
     };
     match replayed {
-        Replayed::Known(judgement) => Reevaluation::Verdict {
-            kind: judgement.verdict.kind(),
-            policies: judgement.policies.into_iter().map(|policy| policy.id).collect(),
+        Replayed::Known(evaluation) => Reevaluation::Verdict {
+            kind: evaluation.verdict.kind(),
+            policies: evaluation.policies.into_iter().map(|policy| policy.id).collect(),
         },
         Replayed::Undecidable { policies, missing } => Reevaluation::Undecidable { policies, missing },
     }

@@ -17,10 +17,10 @@ use toolgate_model::guard::{Content, Denial, DenialCause, Dialect, HookEvent, Ve
 use toolgate_model::principal::TenantId;
 
 use super::facts::Facts;
-use super::judge::{Judgement, judge};
+use super::judge::{Evaluation, judge};
 use super::policy_input::facts_of;
 use super::set::CompiledSet;
-use crate::composition::{InProcess, PolicyJudgement};
+use crate::composition::{InProcess, PolicyEvaluation};
 
 /// How long the labels of called tools stay on a conversation.
 pub const MARKS_LAST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -110,16 +110,16 @@ impl InProcess for PolicyEngine {
         Ok((!is_concerned).then_some(basis))
     }
 
-    async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal> {
+    async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyEvaluation, Refusal> {
         let policies = self.policies(hooked.tenant, hooked.freshness).await?;
-        let judgement = self.judge_by(&policies, hooked, content).await?;
+        let evaluation = self.judge_by(&policies, hooked, content).await?;
         // An allow is checked again at admission. A refusal or an ask is not, so it must come from the newest policies.
-        if hooked.freshness == Freshness::Newest || judgement.verdict.kind() < VerdictKind::Ask {
-            return Ok(judgement);
+        if hooked.freshness == Freshness::Newest || evaluation.verdict.kind() < VerdictKind::Ask {
+            return Ok(evaluation);
         }
         let newest = self.policies(hooked.tenant, Freshness::Newest).await?;
         if newest.revision == policies.revision {
-            return Ok(judgement);
+            return Ok(evaluation);
         }
         self.judge_by(&newest, hooked, content).await
     }
@@ -135,22 +135,22 @@ impl PolicyEngine {
         policies: &ActivePolicies,
         hooked: &Hooked<'_>,
         content: &Content<'_>,
-    ) -> Result<PolicyJudgement, Refusal> {
+    ) -> Result<PolicyEvaluation, Refusal> {
         let mut basis = PolicyBasis { revision: policies.revision, generation: policies.generation, counts: None };
         let version = policies.active.as_ref().map(|active| active.version);
-        let said = |judgement: Judgement, facts, basis| PolicyJudgement {
+        let said = |evaluation: Evaluation, facts, basis| PolicyEvaluation {
             concerned: facts,
-            verdict: judgement.verdict,
-            reason: judgement.reason,
-            policies: judgement.policies,
-            shadow: judgement.shadow,
+            verdict: evaluation.verdict,
+            reason: evaluation.reason,
+            policies: evaluation.policies,
+            shadow: evaluation.shadow,
             version,
             facts: None,
             lacks_secrets: false,
             basis,
         };
         let set = match self.set(hooked.tenant, policies).await {
-            None => return Ok(said(Judgement::allow(), false, basis)),
+            None => return Ok(said(Evaluation::allow(), false, basis)),
             Some(Ok(set)) => set,
             Some(Err(_)) => {
                 let denial = Denial {
@@ -159,15 +159,15 @@ impl PolicyEngine {
                         .to_owned(),
                     policy: None,
                 };
-                return Ok(said(Judgement::deny(denial, Vec::new()), true, basis));
+                return Ok(said(Evaluation::deny(denial, Vec::new()), true, basis));
             }
         };
         let slice = set.slice(&hooked.subject());
         if slice.is_empty() {
-            return Ok(said(Judgement::allow(), false, basis));
+            return Ok(said(Evaluation::allow(), false, basis));
         }
         if hooked.secrets.is_none() && slice.looks_for_secrets() {
-            return Ok(PolicyJudgement { lacks_secrets: true, ..said(Judgement::allow(), false, basis) });
+            return Ok(PolicyEvaluation { lacks_secrets: true, ..said(Evaluation::allow(), false, basis) });
         }
         let needs = slice.needs();
         let history = if needs.marks || needs.totals { Some(self.history(hooked, needs.totals).await?) } else { None };
@@ -188,12 +188,12 @@ impl PolicyEngine {
             address: Some(hooked.address),
             history: history.as_ref(),
             arguments: hooked.arguments,
-            // An external runtime is told what is redacted from its question, and could learn whether it guessed a
+            // An external runtime sees what is redacted from its request, and could learn whether it guessed a
             // secret.
             secrets: hooked.secrets.filter(|_| hooked.dialect == Dialect::Native).unwrap_or_default(),
         };
-        let judgement = judge(&slice, &facts);
-        let facts = facts_of(hooked, history.as_ref(), needs.totals, &judgement.found);
-        Ok(PolicyJudgement { facts: Some(facts), ..said(judgement, true, basis) })
+        let evaluation = judge(&slice, &facts);
+        let facts = facts_of(hooked, history.as_ref(), needs.totals, &evaluation.found);
+        Ok(PolicyEvaluation { facts: Some(facts), ..said(evaluation, true, basis) })
     }
 }

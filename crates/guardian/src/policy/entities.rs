@@ -24,7 +24,6 @@ pub(super) struct EntityTypes {
     hook: EntityTypeName,
 }
 
-/// The entities of an event.
 pub(super) struct EventEntities {
     pub(super) principal: Place,
     pub(super) action: Place,

@@ -18,7 +18,7 @@ const MAX_ROUNDS: usize = 3;
 
 /// The verdict of the rules on an event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
+pub struct Evaluation {
     /// The combined verdict.
     pub verdict: Verdict,
     /// The rules that decided.
@@ -31,7 +31,7 @@ pub struct Judgement {
     pub found: BTreeMap<String, bool>,
 }
 
-impl Judgement {
+impl Evaluation {
     /// The event is allowed as it is.
     pub(super) fn allow() -> Self {
         Self {
@@ -49,23 +49,23 @@ impl Judgement {
 }
 
 /// Evaluates an event.
-pub fn judge(slice: &Slice, facts: &Facts<'_>) -> Judgement {
+pub fn judge(slice: &Slice, facts: &Facts<'_>) -> Evaluation {
     let stage = match &slice.stage {
-        Ok(_) if slice.is_empty() => return Judgement::allow(),
+        Ok(_) if slice.is_empty() => return Evaluation::allow(),
         Ok(stage) => stage,
         Err(fault) => {
             let reason = format!("could not evaluate the policies: {fault}");
-            return Judgement::deny(Denial { cause: DenialCause::Unevaluable, reason, policy: None }, Vec::new());
+            return Evaluation::deny(Denial { cause: DenialCause::Unevaluable, reason, policy: None }, Vec::new());
         }
     };
     let shadow = would_be(slice, stage, &slice.rules.shadow, facts);
-    Judgement { shadow, ..enforce(slice, stage, &slice.rules.enforced, facts) }
+    Evaluation { shadow, ..enforce(slice, stage, &slice.rules.enforced, facts) }
 }
 
 /// Evaluates the enforced rules.
-pub(super) fn enforce(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Facts<'_>) -> Judgement {
+pub(super) fn enforce(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Facts<'_>) -> Evaluation {
     if rules.is_empty() {
-        return Judgement::allow();
+        return Evaluation::allow();
     }
     let mut content = Cow::Borrowed(&facts.event.content);
     let mut remedies = Remedies::default();
@@ -74,11 +74,11 @@ pub(super) fn enforce(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Fac
             Ok(satisfied) => satisfied,
             Err(denial) => {
                 let policies = denial.policy.iter().cloned().collect();
-                return Judgement::deny(denial, policies);
+                return Evaluation::deny(denial, policies);
             }
         };
-        if let Some(judgement) = refuse(slice, stage, &satisfied) {
-            return judgement;
+        if let Some(evaluation) = refuse(slice, stage, &satisfied) {
+            return evaluation;
         }
         remedies.add(satisfied);
         let Some(redacted) = remedies.redact(&content, facts.secrets) else { return remedies.pass(slice, content) };
@@ -128,7 +128,7 @@ impl<'r> Remedies<'r> {
     }
 
     /// The event is allowed with this content, after the approvals.
-    fn pass(self, slice: &Slice, content: Cow<'_, Content<'_>>) -> Judgement {
+    fn pass(self, slice: &Slice, content: Cow<'_, Content<'_>>) -> Evaluation {
         let asks: Vec<Ask> =
             self.asking.values().map(|(rule, asking)| asking.ask(rule.question(), slice.name(rule))).collect();
         let redacting = self.redacting.values().filter(|(rule, _)| self.effective.contains(rule.id.as_str()));
@@ -138,7 +138,7 @@ impl<'r> Remedies<'r> {
         for (rule, redaction) in self.redacting.values() {
             *found.entry(redaction.wanted.clone()).or_insert(false) |= self.effective.contains(rule.id.as_str());
         }
-        Judgement {
+        Evaluation {
             found,
             policies: determining.iter().map(|rule| slice.name(rule)).collect(),
             shadow: Vec::new(),
@@ -154,10 +154,10 @@ impl<'r> Remedies<'r> {
     }
 
     /// The event is denied because a redaction is not possible.
-    fn refuse(self, slice: &Slice, reason: &str) -> Judgement {
+    fn refuse(self, slice: &Slice, reason: &str) -> Evaluation {
         let policies: Vec<PolicyRef> = self.redacting.values().map(|(rule, _)| slice.name(rule)).collect();
         let policy = policies.first().cloned();
-        Judgement::deny(Denial { cause: DenialCause::Policy, reason: reason.to_owned(), policy }, policies)
+        Evaluation::deny(Denial { cause: DenialCause::Policy, reason: reason.to_owned(), policy }, policies)
     }
 }
 
@@ -195,7 +195,7 @@ pub(super) fn evaluate<'r>(
 }
 
 /// Denies if a satisfied rule has no remedy, or one that cannot apply.
-fn refuse(slice: &Slice, stage: &Stage, satisfied: &[&Rule]) -> Option<Judgement> {
+fn refuse(slice: &Slice, stage: &Stage, satisfied: &[&Rule]) -> Option<Evaluation> {
     let refusing: Vec<&Rule> = satisfied.iter().copied().filter(|rule| refuses(stage, rule)).collect();
     let first = refusing.first()?;
     let reason = match &first.remedy {
@@ -203,7 +203,7 @@ fn refuse(slice: &Slice, stage: &Stage, satisfied: &[&Rule]) -> Option<Judgement
         Some(_) => format!("{}; a result cannot be sent for approval", first.question()),
     };
     let denial = Denial { cause: DenialCause::Policy, reason, policy: Some(slice.name(first)) };
-    Some(Judgement::deny(denial, refusing.into_iter().map(|rule| slice.name(rule)).collect()))
+    Some(Evaluation::deny(denial, refusing.into_iter().map(|rule| slice.name(rule)).collect()))
 }
 
 fn refuses(stage: &Stage, rule: &Rule) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::facts::Facts;
-use super::judge::{Judgement, enforce, evaluate, judge, would_be};
+use super::judge::{Evaluation, enforce, evaluate, judge, would_be};
 use super::reads::Members;
 use super::remedy::Remedy;
 use super::rule::Rule;
@@ -27,7 +27,7 @@ pub struct Missing {
     pub marks: bool,
     /// The number and the cost of the agent's calls.
     pub totals: bool,
-    /// What was searched for in the missing content, and whether it was found: see [`Judgement::found`].
+    /// What was searched for in the missing content, and whether it was found: see [`Evaluation::found`].
     pub found: BTreeMap<String, bool>,
 }
 
@@ -35,7 +35,7 @@ pub struct Missing {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Replayed {
     /// The verdict does not depend on what is missing.
-    Known(Judgement),
+    Known(Evaluation),
     /// The verdict may depend on it.
     Undecidable {
         /// The rules that read what is missing.
@@ -76,13 +76,13 @@ pub fn judge_known(slice: &Slice, facts: &Facts<'_>, missing: &Missing) -> Repla
         }
     }
     let shadow = would_be(slice, stage, &watching, facts);
-    let mut judgement = Judgement { shadow, ..enforce(slice, stage, &seeing, facts) };
-    if let (Verdict::Pass { content: changed @ None, .. }, false) = (&mut judgement.verdict, changing.is_empty()) {
+    let mut evaluation = Evaluation { shadow, ..enforce(slice, stage, &seeing, facts) };
+    if let (Verdict::Pass { content: changed @ None, .. }, false) = (&mut evaluation.verdict, changing.is_empty()) {
         // That the content was modified is known, the modified content is not.
         *changed = Some(Box::new(facts.event.content.clone().into_owned()));
-        judgement.policies.extend(changing.into_iter().map(|rule| slice.name(rule)));
+        evaluation.policies.extend(changing.into_iter().map(|rule| slice.name(rule)));
     }
-    Replayed::Known(judgement)
+    Replayed::Known(evaluation)
 }
 
 /// The name of an event's content.

@@ -23,7 +23,7 @@ use toolgate_model::text::Label;
 use toolgate_model::time::Timestamp;
 
 use super::facts::Facts;
-use super::judge::{Judgement, judge};
+use super::judge::{Evaluation, judge};
 use super::known::{Missing, Replayed, judge_known};
 use super::reads::Members;
 use super::set::CompiledSet;
@@ -32,7 +32,7 @@ use reading::Members as Given;
 mod reading;
 
 /// The default agent.
-const SOMEBODY: &str = "agent";
+const DEFAULT_AGENT: &str = "agent";
 
 /// An event with everything that rules can read.
 pub(super) struct PolicyInput {
@@ -68,10 +68,10 @@ impl PolicyInput {
             None => Hook::ToolCallRequest,
             Some(name) => Hook::parse(name).ok_or_else(|| format!("unknown hook `{name}`"))?,
         };
-        let agent = read_principal(given.get("agent"), SOMEBODY)?;
+        let agent = read_principal(given.get("agent"), DEFAULT_AGENT)?;
         let actor = match given.get("actor") {
             None => agent.clone(),
-            actor => read_principal(actor, SOMEBODY)?,
+            actor => read_principal(actor, DEFAULT_AGENT)?,
         };
         let about_tool = matches!(hook, Hook::ToolCallRequest | Hook::ToolCallResult);
         let tool = match (given.get("tool"), about_tool) {
@@ -166,7 +166,7 @@ impl PolicyInput {
         Ok(policy_input)
     }
 
-    pub(super) fn judge(&self, set: &CompiledSet) -> Judgement {
+    pub(super) fn judge(&self, set: &CompiledSet) -> Evaluation {
         judge(&set.slice(&self.subject()), &self.facts())
     }
 

@@ -14,7 +14,7 @@ pub struct Rule {
     pub id: String,
     pub file: String,
     pub line: Option<u32>,
-    /// The reason that the agent and approvers are told.
+    /// The reason that is shown to the agent and to approvers.
     pub reason: Option<String>,
     /// The description for readers of the set.
     pub description: Option<String>,

@@ -122,16 +122,16 @@ impl World {
         }
     }
 
-    fn judge_at(&self, set: &CompiledSet, hook: Hook, content: Content<'_>) -> Judgement {
+    fn judge_at(&self, set: &CompiledSet, hook: Hook, content: Content<'_>) -> Evaluation {
         let event = self.event(hook, content.into_owned());
         judge(&set.slice(&self.subject(hook)), &self.facts(&event))
     }
 
-    fn call(&self, set: &CompiledSet, arguments: &Value) -> Judgement {
+    fn call(&self, set: &CompiledSet, arguments: &Value) -> Evaluation {
         self.judge_at(set, Hook::ToolCallRequest, Content::Arguments(Cow::Owned(members(arguments))))
     }
 
-    fn result(&self, set: &CompiledSet, value: &Value) -> Judgement {
+    fn result(&self, set: &CompiledSet, value: &Value) -> Evaluation {
         self.judge_at(set, Hook::ToolCallResult, Content::Result { value: Cow::Borrowed(value), is_error: false })
     }
 
@@ -170,16 +170,16 @@ fn problems(text: &str) -> Vec<Problem> {
 }
 
 /// The call with ordinary arguments, under one set.
-fn verdict(text: &str) -> Judgement {
+fn verdict(text: &str) -> Evaluation {
     World::new().call(&compile(text), &json!({"to": "ann", "body": "hello", "amount": 3}))
 }
 
-fn ids(judgement: &Judgement) -> Vec<&str> {
-    judgement.policies.iter().map(|policy| policy.id.as_str()).collect()
+fn ids(evaluation: &Evaluation) -> Vec<&str> {
+    evaluation.policies.iter().map(|policy| policy.id.as_str()).collect()
 }
 
-fn denial(judgement: &Judgement) -> &toolgate_model::guard::Denial {
-    match &judgement.verdict {
+fn denial(evaluation: &Evaluation) -> &toolgate_model::guard::Denial {
+    match &evaluation.verdict {
         Verdict::Deny(denial) => denial,
         other => panic!("{other:?}"),
     }

@@ -71,7 +71,7 @@ pub(crate) fn arguments_of(question: &Value) -> Map<String, Value> {
     inputs.map(|input| (input["name"].as_str().expect("a name").to_owned(), input["value"].clone())).collect()
 }
 
-/// A link that does as it is told, and remembers what it was asked.
+/// A link with scripted responses, which keeps the requests.
 pub(crate) struct FakeLink {
     act: Box<dyn Fn(&Value) -> Act + Send + Sync>,
     questions: Mutex<Vec<Value>>,

@@ -451,11 +451,11 @@ fn earlier(row: &Row, admit: &Admit) -> Result<Admission, Failure> {
     }
     let status = row.optional_parsed(3, |text| InvocationStatus::parse(text).ok_or(()))?;
     match (row.optional_text(2)?, status) {
-        (Some(answer), Some(status)) => Ok(Admission::Replayed(StoredResult {
+        (Some(result), Some(status)) => Ok(Admission::Replayed(StoredResult {
             invocation,
             grant: row.optional_parsed(4, GrantId::parse)?,
             status,
-            answer: answer.to_owned(),
+            result: result.to_owned(),
         })),
         (None, Some(InvocationStatus::Success | InvocationStatus::Error)) => {
             let reason = "the call with this idempotency key was made, and its result is not stored, because the \

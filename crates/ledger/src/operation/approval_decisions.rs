@@ -52,7 +52,7 @@ impl Administration for Deciding {
             && let Some(orphaned) = approval.ended(ApprovalStatus::Orphaned, ORPHANED, by.time)
             && waits_in_dead_process(transaction, &approval, by.time).await?
         {
-            // A decision on a call that will never be made is not counted, and the approver is told.
+            // A decision on a call that will never be made is not counted, and is refused.
             store(transaction, &orphaned).await?;
             let audit = AuditContext { actor: PrincipalId::system(), ..AuditContext::clone(by) };
             record(transaction, &audit, entry(&orphaned, EventPayload::approval_ended(&orphaned))).await?;

@@ -376,7 +376,7 @@ pub async fn finish<T: Transaction>(
     if let Some(kept) = sealed {
         match share_usable(transaction, &kept.key).await {
             Ok(()) => {}
-            // The outcome matters more than its storage: the caller is told that the result could not be stored.
+            // The outcome matters more than its storage: the caller learns that the result could not be stored.
             Err(Failure::Refused(_)) => sealed = None,
             Err(failure) => return Err(failure),
         }

@@ -164,7 +164,6 @@ pub struct Batch {
     text: String,
 }
 
-/// One event of a batch.
 pub struct BatchEvent<'a> {
     pub sequence: u64,
     pub heading: Heading<'a>,

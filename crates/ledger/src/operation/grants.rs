@@ -275,7 +275,7 @@ fn require_own_pause(command: &ResumeGrant, by: &Entitled<'_>, grant: &Grant) ->
     if !command.only_own || !is_paused_by_another(by, grant) {
         return Ok(());
     }
-    let reason = "the grant was suspended by somebody else; only who manages its credential may resume it";
+    let reason = "the grant was suspended by another principal; only managers of the credential may resume it";
     Err(Refusal::new(Code::PermissionDenied, reason).with("grant_id", grant.id))
 }
 

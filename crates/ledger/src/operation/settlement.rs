@@ -81,8 +81,8 @@ impl Operation for SettleAll {
         let keep = "UPDATE idempotency_keys SET answer = $1 \
              WHERE tenant = $2 AND agent = $3 AND key = $4 AND invocation = $5";
         let kept = kept.into_iter().map(|settle| {
-            let answer = Value::from(settle.answer.as_deref());
-            [answer].into_iter().chain(claim(settle)).collect()
+            let result = Value::from(settle.stored_result.as_deref());
+            [result].into_iter().chain(claim(settle)).collect()
         });
         let kept: Vec<Vec<Value<'_>>> = kept.collect();
         transaction.execute_many(keep, &kept).await?;
@@ -210,7 +210,7 @@ trait RevertAdmission {
     fn never_overwrites(&self, error: Failure) -> Failure;
 
     /// Withdraws the admission if it was made after all; returns whether it was. Nothing executes such a call: its gate
-    /// was told that the admission failed.
+    /// has seen the admission fail.
     fn revert_admission<T: Transaction>(
         &self,
         transaction: &mut T,

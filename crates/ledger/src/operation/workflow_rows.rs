@@ -175,7 +175,7 @@ pub async fn hold<T: Transaction>(
     locked(transaction, tenant, &query.name, T::FOR_UPDATE).await.map(drop)
 }
 
-/// Stores a workflow as it was applied; false if it was created by somebody else meanwhile.
+/// Stores a workflow as it was applied; false if it was created by another principal meanwhile.
 pub async fn store<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,

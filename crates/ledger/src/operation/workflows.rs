@@ -146,8 +146,8 @@ async fn take<T: Transaction>(transaction: &mut T, step: &WorkflowStep, by: &Ent
 
 fn changed_meanwhile(command: &ApplyWorkflow) -> Refusal {
     let reason = format!(
-        "something that the workflow `{}` is about was changed concurrently; nothing was applied; look at the \
-         differences and apply again",
+        "an object of the workflow `{}` was changed concurrently; nothing was applied; review the differences and \
+         apply again",
         command.record.name
     );
     Refusal::new(Code::VersionConflict, reason)

@@ -43,7 +43,7 @@ impl<C: Clone + Send + 'static, A: Send + 'static> Batches<C, A> {
             let mut waiting = Vec::with_capacity(BATCH);
             while queue.recv_many(&mut waiting, BATCH).await > 0 {
                 counted.add(u64::try_from(waiting.len()).unwrap_or(u64::MAX));
-                // The callers of the batch are told that the ledger is not available; the next batch is sent.
+                // The callers of the batch get LEDGER_UNAVAILABLE; the next batch is sent.
                 let sent = AssertUnwindSafe(send(&*run, std::mem::take(&mut waiting))).catch_unwind().await;
                 if sent.is_err() {
                     tracing::error!("a ledger batch panicked");

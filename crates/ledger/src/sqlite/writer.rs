@@ -141,7 +141,7 @@ fn write(
         let (later, jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| matches!(job, Job::Later { .. }));
         // All other jobs are acknowledged before those that are not urgent are started.
         for jobs in [jobs, later].into_iter().filter(|jobs| !jobs.is_empty()) {
-            // The callers of the transaction are told that the ledger is not available; later jobs are written.
+            // The callers of the transaction get LEDGER_UNAVAILABLE; later jobs are written.
             let written = AssertUnwindSafe(|| write_together(&mut connection, &mut identity, jobs, published));
             if std::panic::catch_unwind(written).is_err() {
                 tracing::error!("a ledger operation panicked; its transaction is rolled back");
@@ -198,8 +198,8 @@ fn write_together(connection: &mut Connection, identity: &mut Identity, jobs: Ve
 }
 
 /// Runs settlements and admissions. Admissions come after everything else in their transaction, so that each of them
-/// sees its changes. `None` if there is no transaction to run in: the jobs are dropped, their callers are told that the
-/// ledger is not available, and nothing is committed.
+/// sees its changes. `None` if there is no transaction to run in: the jobs are dropped, their callers get
+/// LEDGER_UNAVAILABLE, and nothing is committed.
 fn carry_out(
     connection: &mut Connection,
     generation: Generation,
@@ -301,7 +301,7 @@ mod tests {
 
         assert!(writer.run(Look::<false>(shared())).await.unwrap(), "nothing has changed");
         assert!(!writer.run(Look::<true>(shared())).await.unwrap(), "the change is not durable yet");
-        assert!(writer.run(Look::<false>(shared())).await.unwrap(), "whoever reads now reads the change");
+        assert!(writer.run(Look::<false>(shared())).await.unwrap(), "a read from now on sees the change");
         assert!(writer.generation() > before);
     }
 

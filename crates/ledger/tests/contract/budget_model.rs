@@ -210,7 +210,7 @@ impl Game {
         let InFlight { call, accounts, day } = self.in_flight.remove(0);
         let reserved = call.invocation.cost.unwrap().micros();
         let caller = self.here();
-        let mut settle = Settle { answer: None, ..caller.settlement(&call, "") };
+        let mut settle = Settle { stored_result: None, ..caller.settlement(&call, "") };
         let real = share.map_or(0, |share| reserved * share / 100);
         settle.never_sent = share.is_none();
         settle.invocation.cost = Cost::from_micros(real);

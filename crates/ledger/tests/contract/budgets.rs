@@ -102,7 +102,7 @@ fn total(grant: &Grant) -> Account {
 
 async fn settled(caller: &Caller, call: &Admit, micros: Option<u64>) {
     let mut settle = Settle { reserved: call.invocation.cost, ..caller.settlement(call, "{}") };
-    settle.answer = None;
+    settle.stored_result = None;
     settle.accounts = call.reservations.iter().map(|one| (one.account.clone(), 0)).collect();
     match micros {
         Some(micros) => settle.invocation.cost = Cost::from_micros(micros),

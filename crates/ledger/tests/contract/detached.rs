@@ -243,7 +243,7 @@ async fn a_settlement_keeps_the_outcome(fixture: &LedgerFixture) {
     let admit = admission(&caller, &grant, id, own).await;
     assert_eq!(caller.send(admit.clone()).await, Admission::Admitted);
 
-    let settle = Settle { answer: None, detached: Some(finish(&caller, own)), ..caller.settlement(&admit, "") };
+    let settle = Settle { stored_result: None, detached: Some(finish(&caller, own)), ..caller.settlement(&admit, "") };
     caller.tenant.ledger.settle(Arc::new(settle)).await.unwrap();
 
     let call = caller.tenant.ledger.detached_call(&caller.tenant.id, id).await.unwrap().unwrap();

@@ -116,7 +116,7 @@ async fn a_failed_call_tells_why_and_how_long_only_if_it_was_sent(fixture: &Ledg
     let grant = caller.grant(None).await;
     for duration in [Some(7), None] {
         let call = caller.running(&grant).await;
-        let mut settle = Settle { answer: None, never_sent: duration.is_none(), ..caller.settlement(&call, "") };
+        let mut settle = Settle { stored_result: None, never_sent: duration.is_none(), ..caller.settlement(&call, "") };
         settle.invocation.status = InvocationStatus::Error;
         settle.returned = ToolReturned::error(&settle.invocation, "PROXY_ERROR", "it failed".to_owned(), duration);
         caller.tenant.ledger.settle(Arc::new(settle)).await.unwrap();

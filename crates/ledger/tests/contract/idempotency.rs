@@ -54,10 +54,10 @@ async fn assert_refused(caller: &Caller, grant: &Grant, code: Code, first: &Admi
     refusal
 }
 
-fn answered(first: &Admit, status: InvocationStatus, answer: &str) -> Admission {
+fn answered(first: &Admit, status: InvocationStatus, result: &str) -> Admission {
     let Admit { invocation, .. } = first;
-    let answer = answer.to_owned();
-    Admission::Replayed(StoredResult { invocation: invocation.id, grant: invocation.grant, status, answer })
+    let result = result.to_owned();
+    Admission::Replayed(StoredResult { invocation: invocation.id, grant: invocation.grant, status, result })
 }
 
 async fn while_a_call_is_under_way_the_same_call_waits(fixture: &LedgerFixture) {
@@ -146,7 +146,7 @@ async fn a_call_that_was_never_sent_gives_its_key_up(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let grant = caller.grant(None).await;
     let first = begin(&caller, &grant).await;
-    let settle = Settle { answer: None, never_sent: true, ..caller.settlement(&first, "") };
+    let settle = Settle { stored_result: None, never_sent: true, ..caller.settlement(&first, "") };
     fixture.ledger().settle(Arc::new(settle)).await.unwrap();
 
     assert_eq!(repeat(&caller, &grant).await, Admission::Admitted);
@@ -263,7 +263,7 @@ async fn a_call_whose_result_is_not_kept_is_not_made_again(fixture: &LedgerFixtu
     let caller = Caller::new(fixture).await;
     let grant = caller.grant(None).await;
     let first = begin(&caller, &grant).await;
-    let settle = Settle { answer: None, ..caller.settlement(&first, "") };
+    let settle = Settle { stored_result: None, ..caller.settlement(&first, "") };
     fixture.ledger().settle(Arc::new(settle)).await.unwrap();
     assert_refused(&caller, &grant, Code::ResultNotKept, &first).await;
 }

@@ -203,7 +203,7 @@ async fn a_settled_call_has_its_outcome_and_its_event(fixture: &LedgerFixture) {
 async fn a_failed_call_says_why(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let call = caller.running(&caller.grant(None).await).await;
-    let mut settle = Settle { answer: None, ..caller.settlement(&call, "") };
+    let mut settle = Settle { stored_result: None, ..caller.settlement(&call, "") };
     settle.invocation.status = InvocationStatus::Error;
     settle.invocation.error = Some(error("UPSTREAM_ERROR"));
     settle.invocation.http_status = None;

@@ -1,4 +1,4 @@
-//! Decisions: one person's vote on an approval, and its effect. The first end wins; later votes are told so.
+//! Decisions: one person's vote on an approval, and its effect. The first end wins; later votes are refused.
 
 use std::collections::BTreeSet;
 
@@ -175,7 +175,7 @@ impl Approval {
         }
     }
 
-    /// Whether somebody may vote this way. Everybody who may approve may deny.
+    /// Whether a principal may vote this way. Every approver may deny.
     pub fn require_approver(&self, decider: Decider<'_>, decision: Decision) -> Result<(), DecideError> {
         let id = decider.id;
         // A person who calls may approve the call, unless the rule separates duties; an agent never may.

@@ -76,7 +76,6 @@ pub enum RequestedCoverage {
     Prefix(String),
 }
 
-/// The requested reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestedReach {

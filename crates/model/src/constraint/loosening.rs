@@ -1,5 +1,5 @@
-//! Where other constraints permit something that these do not. Unlike in a delegation, nothing is inherited: a kind that is
-//! gone is loosened.
+//! Compares constraints with those that they replace. Unlike in a delegation, nothing is inherited: a kind that was removed
+//! is loosened.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,29 @@ use super::{Constraints, Denial, HostSet, NetworkSet, ParameterPath, ParameterRu
 impl Constraints {
     /// The paths of the constraints that permit something that those before did not, in doubt too many.
     pub fn loosened(&self, before: &Self) -> Vec<String> {
-        let rate = (self.max_invocations_per_hour, before.max_invocations_per_hour);
-        let cost = (self.max_cost_per_invocation, before.max_cost_per_invocation);
+        // Exhaustive: a new kind does not compile until it is compared here.
+        let Self {
+            max_invocations_per_hour,
+            max_cost_per_invocation,
+            allowed_parameters,
+            denied_parameters,
+            ip_allowlist,
+            allowed_hosts,
+        } = self;
+        let (rate, cost) = (*max_invocations_per_hour, *max_cost_per_invocation);
         let kinds = [
-            ("max_invocations_per_hour", smaller(rate.0, rate.1) != rate.0),
-            ("max_cost_per_invocation", smaller(cost.0, cost.1) != cost.0),
-            ("ip_allowlist", is_loosened(&self.ip_allowlist, &before.ip_allowlist, NetworkSet::meet)),
-            ("allowed_hosts", is_loosened(&self.allowed_hosts, &before.allowed_hosts, HostSet::meet)),
+            ("max_invocations_per_hour", smaller(rate, before.max_invocations_per_hour) != rate),
+            ("max_cost_per_invocation", smaller(cost, before.max_cost_per_invocation) != cost),
+            ("ip_allowlist", is_loosened(ip_allowlist, &before.ip_allowlist, NetworkSet::meet)),
+            ("allowed_hosts", is_loosened(allowed_hosts, &before.allowed_hosts, HostSet::meet)),
         ];
         let mut paths: Vec<String> = kinds
             .into_iter()
             .filter(|(_, loosened)| *loosened)
             .map(|(kind, _)| format!("constraints.{kind}"))
             .collect();
-        let allowed = loosened_parameters(&self.allowed_parameters, &before.allowed_parameters, ParameterRule::meet);
-        let denied = loosened_parameters(&self.denied_parameters, &before.denied_parameters, Denial::join);
+        let allowed = loosened_parameters(allowed_parameters, &before.allowed_parameters, ParameterRule::meet);
+        let denied = loosened_parameters(denied_parameters, &before.denied_parameters, Denial::join);
         paths.extend(allowed.map(|path| format!("constraints.allowed_parameters.{path}")));
         paths.extend(denied.map(|path| format!("constraints.denied_parameters.{path}")));
         paths

@@ -126,7 +126,7 @@ impl EventPayload {
         }))
     }
 
-    /// Somebody approved, and more approvals are required.
+    /// One approver approved, and more approvals are required.
     pub fn approval_counted(approval: &Approval) -> Self {
         Self::ApprovalCounted(Box::new(decided(approval)))
     }

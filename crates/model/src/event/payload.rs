@@ -200,7 +200,7 @@ impl EventKind {
         Self::APPROVAL.into_iter().chain(others)
     }
 
-    /// What the tools that somebody may call depend on.
+    /// What the list of callable tools depends on.
     pub const CATALOG: [Self; 14] = [
         Self::AgentRemoved,
         Self::AgentUpdated,

@@ -127,7 +127,7 @@ codes! {
     SecretRequest = "secret_request" Warn,
     /// A tool of another service has the same name, or one that differs only in separators.
     ShadowedName = "shadowed_name" Warn,
-    /// A long run of characters that are no words.
+    /// A long run of non-word characters.
     EncodedText = "encoded_text" Warn,
     /// A name with characters that model APIs do not take.
     UnusualName = "unusual_name" Warn,
@@ -196,7 +196,7 @@ fn check_hints(name: &str, definition: &Value, findings: &mut Findings) {
     let read_only = definition.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true));
     let description = definition.get("description").and_then(Value::as_str).unwrap_or_default();
     let Some(word) = pattern::changing_word(name, description).filter(|_| read_only) else { return };
-    let message = format!("says that it only reads, and speaks of `{word}`");
+    let message = format!("declares readOnlyHint, but mentions `{word}`");
     findings.add(LintCode::DoubtfulHint, "annotations.readOnlyHint", message);
 }
 

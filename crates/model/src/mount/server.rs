@@ -19,7 +19,7 @@ pub struct ServerIdentity {
     pub title: Option<String>,
     /// Shown, and no part of the hash: servers are updated without becoming another one.
     pub version: String,
-    /// What it wants models to be told.
+    /// Instructions of the server for models.
     pub instructions: Option<String>,
     /// What it can do besides tools, as far as the gate forwards it.
     pub capabilities: BTreeSet<Capability>,

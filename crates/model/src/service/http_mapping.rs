@@ -45,17 +45,11 @@ pub struct HttpMapping {
 /// The methods that a tool can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpMethod {
-    /// `DELETE`
     Delete,
-    /// `GET`
     Get,
-    /// `HEAD`
     Head,
-    /// `PATCH`
     Patch,
-    /// `POST`
     Post,
-    /// `PUT`
     Put,
 }
 

@@ -58,7 +58,6 @@ pub struct Participant {
     pub assigned_at: Timestamp,
 }
 
-/// A change of an intent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum IntentChange {
     Status { status: IntentStatus, reason: Option<String> },

@@ -108,7 +108,6 @@ impl IntentEventKind {
     }
 }
 
-/// An event of an intent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntentEvent {
     pub id: EventId,

@@ -10,7 +10,7 @@ choices! {
         Active = "active",
         Released = "released",
         Expired = "expired",
-        /// Ended because the task or the intent ended, or by somebody else than its holder.
+        /// Ended because the task or the intent ended, or by another principal than its holder.
         Revoked = "revoked",
     }
 }

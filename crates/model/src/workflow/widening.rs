@@ -1,4 +1,4 @@
-//! What gives somebody more than before. Each reason completes "this ...". In doubt a change widens: a person then decides.
+//! Which changes widen access. Each reason completes "this ...". If unsure, a change counts as widening: a person then decides.
 
 use std::collections::BTreeMap;
 

@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn an_agent_that_cannot_be_or_that_the_header_contradicts_is_refused_by_its_path() {
         let (runtime, worker) = (id("runtime"), id("worker"));
-        for (named, header) in [("not an id", None), ("stranger", Some(&worker))] {
+        for (named, header) in [("not an id", None), ("other", Some(&worker))] {
             let error = agent(Hook::MemoryStore, Some(named), header, &runtime).unwrap_err();
             assert_eq!((error.code, error.data), (-32602, Some(json!({"path": "params.context.agent.id"}))));
             assert!(!error.message.contains(named));

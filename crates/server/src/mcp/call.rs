@@ -70,7 +70,7 @@ pub(super) async fn tool(context: Context, mut params: Params) -> Result<Reply, 
     }
 }
 
-/// Checks the headers that repeat arguments. That they are wrong is told only of a tool that the caller sees.
+/// Checks the headers that repeat arguments. A mismatch is reported only for a tool that the caller may see.
 async fn check_headers(
     context: &Context,
     headers: &HeaderMap,
@@ -120,7 +120,7 @@ async fn call(
     let request = given.with(request);
     let pipeline = &app.gate.pipeline;
     let invoked = match context.capabilities.follows_tasks || is_continuation {
-        // Whoever follows a call has no reason to repeat it, and input is sent once.
+        // A client that follows its call has no reason to repeat it, and input is sent once.
         true => pipeline.invoke_detaching(caller.clone(), request).await,
         false => match pipeline.invoke_or_pick_up(caller.clone(), request).await {
             Ok(Repeated::Known(id)) => return held::reply(context, id, None).await,

@@ -20,7 +20,6 @@ pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
 pub(super) struct Capabilities {
     /// What it can be asked for during a call.
     pub(super) input: InputCapabilities,
-    /// It follows tasks.
     pub(super) follows_tasks: bool,
 }
 

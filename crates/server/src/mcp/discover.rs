@@ -1,4 +1,4 @@
-//! What this server is: the same for every caller. What a caller may use of it is told by the lists.
+//! What this server is: the same for every caller. The lists show what a caller may use of it.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::client::TASKS;
 use super::era::{Era, LegacyVersion, supported};
 use super::reply::{Reply, ServerInfo};
 
-/// How long a client may rely on what it was told here, in milliseconds.
+/// How long a client may cache this result, in milliseconds.
 const LIFETIME: u64 = 3_600_000;
 
 const INSTRUCTIONS: &str = "Tools behind a gate. A result with isError says what was refused and what to change. A call may \

@@ -89,7 +89,7 @@ async fn admitted(app: &App, mut parts: Parts, freshness: Freshness) -> Result<(
         Err(refusal) => return Err(Box::new(unidentified(app, &parts.headers, &refusal))),
     };
     if agent.is_some_and(|agent| agent != *caller.id()) {
-        let reason = "a client of this protocol acts for nobody but the principal of its key; leave X-Agent-ID out";
+        let reason = "X-Agent-ID is not supported over MCP; a client acts as the principal of its key";
         return Err(refuse(Refusal::new(Code::InvalidField, reason)));
     }
     let query: Result<Nothing, Refusal> = parameters::query(&parts.uri);
@@ -327,7 +327,7 @@ fn other_version(version: LegacyVersion, id: Option<&RequestId>) -> Response {
     RpcError::invalid_request(reason).with_status(StatusCode::BAD_REQUEST, id)
 }
 
-/// A session that has ended, one of somebody else and one that never was are answered alike.
+/// The same response for a session that has ended, one of another principal and one that never existed.
 fn no_session(id: Option<&RequestId>) -> Response {
     RpcError::invalid_request("there is no such session: open one with `initialize`")
         .with_status(StatusCode::NOT_FOUND, id)

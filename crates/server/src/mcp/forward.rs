@@ -108,7 +108,7 @@ async fn read(context: &mut Context, mut params: Params) -> Result<Reply, RpcErr
         Asked::Result(found) => found,
         asked @ Asked::Input(_) => return Ok(asked.into_reply()),
     };
-    // A client that reads a URI of the server's own is told of that one.
+    // If the client used the URI of the server, the contents keep it.
     if let (true, Some(Value::Array(contents))) = (resource.is_qualified, found.get_mut("contents")) {
         contents.iter_mut().for_each(|content| names::rename(content, "uri", &resource.tool.service));
     }

@@ -149,7 +149,7 @@ impl Held {
         let (app, caller) = (&self.context.app, &self.context.caller);
         let step = PROGRESS_INTERVAL.min(self.left);
         self.left = self.left.saturating_sub(step);
-        // INVARIANT: nothing is told once the key has ended.
+        // INVARIANT: nothing is sent once the key has ended.
         let caller = app.gate.authenticator.identify_again(caller).await?;
         tokio::select! {
             view = app.gate.detached.detached_call_within(&caller, self.id, step) => view,

@@ -107,7 +107,7 @@ impl Context {
         self.interrupted(&outcome).unwrap_or_else(|| result::of_outcome(outcome))
     }
 
-    /// What the client is told of a call that a server has interrupted, or that brings input of no use; `None` for every
+    /// The response to a call that a server has interrupted, or that brings invalid input; `None` for every
     /// other one.
     pub(super) fn interrupted(
         &self,

@@ -1,6 +1,6 @@
 //! A call that must wait for an approver, where the client can open a page for its user: the call is interrupted with a link
-//! to the approval, and goes on when the client sends it again with what it was given. The page lets nobody decide but
-//! somebody who may: that it was opened says nothing.
+//! to the approval, and continues when the client sends it again with the state that it was given. Only an approver can
+//! decide on the page; opening it decides nothing.
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::call::{DetachedView, call_digest};
@@ -66,7 +66,7 @@ pub(super) async fn interrupted(
     let Some(approval) = asked(context, call).await? else { return Ok(None) };
     let (link, until) = app.gate.approvals.create_approval_link(&context.caller, approval).await?;
     let url = format!("{public_url}/approvals/open/{}", link.expose());
-    let message = format!("A person must approve this call ({approval}). Open the page as somebody who may decide it.");
+    let message = format!("A person must approve this call ({approval}). Open the page as an approver.");
     let input = json!({"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}});
     let state = app.gate.continuations.write(bound(context, TOOL_CALL, digest), call, until);
     Ok(Some(Map::from_iter([

@@ -95,7 +95,7 @@ struct Watching {
 impl Following for Watching {
     type Page = OfLists<u64>;
 
-    // A caller that gains or loses it sees another list, and is told like of any other change.
+    // A caller that gains or loses it sees another list, and is notified like of any other change.
     const SEES_MORE: Option<Permission> = None;
 
     async fn page(&self, app: &App, caller: &Caller) -> Result<Option<OfLists<u64>>, Refusal> {

@@ -6,7 +6,6 @@ use toolgate_model::strict_json;
 
 use super::reply::RpcError;
 
-/// A message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Message {
     Request {

@@ -1,5 +1,5 @@
-//! Where a request may come from. A web page must not reach a gate on the machine or in the network of whoever looks at it,
-//! not even by a name of its own that suddenly leads there.
+//! Where a request may come from. A web page must not reach a gate on the machine or in the network of its visitor, not
+//! even by DNS rebinding.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ pub(super) fn check(parts: &Parts, client: IpAddr, settings: &Settings) -> Resul
     let own = settings.public_url.as_deref().and_then(authority);
     let is_own = |host: &str| own.is_some_and(|own| name_of(own) == host);
     if client.is_loopback() {
-        // Whoever is on this machine has no reason to call it by another name.
+        // A client on this machine has no reason to use another host name.
         let named = host.map(name_of);
         if named.is_some_and(|name| !is_loopback(name) && !is_own(name)) {
             return Err("the Host of the request is not this gate: use its address, or set server.public_url");

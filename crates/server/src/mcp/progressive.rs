@@ -70,7 +70,6 @@ pub(super) fn listings() -> [Value; 3] {
 pub(super) enum Wanted {
     /// The call of this tool.
     Call(String, Map<String, Value>),
-    /// This result.
     Result(Map<String, Value>),
 }
 

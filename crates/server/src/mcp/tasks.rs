@@ -1,5 +1,5 @@
 //! The extension for calls that take long (`io.modelcontextprotocol/tasks`): a client that declares it gets the id of the
-//! detached call in the place of its result, and asks for it as often as it likes. The call is stored before its id is told.
+//! detached call in the place of its result, and may poll it. The call is stored before its id is returned.
 
 use std::time::Duration;
 

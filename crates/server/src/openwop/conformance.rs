@@ -91,7 +91,7 @@ pub(super) struct SessionBody {
 pub(super) struct DecideBody {
     principal: PrincipalId,
     action: String,
-    #[expect(dead_code, reason = "scopes are held for actions, whatever the resource; read so that it may be sent")]
+    #[expect(dead_code, reason = "scopes apply to actions, not to resources; accepted because clients may send it")]
     resource: Option<Value>,
 }
 

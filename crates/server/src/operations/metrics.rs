@@ -130,7 +130,7 @@ impl Default for Metrics {
         };
         metrics.registry.register_collector(Box::new(ProcessMetrics(Arc::clone(&metrics.sample))));
         let registry = metrics.registry.sub_registry_with_prefix("toolgate");
-        registry.register("http_requests", "Requests answered", metrics.requests.clone());
+        registry.register("http_requests", "Completed HTTP requests", metrics.requests.clone());
         registry.register("http_request_duration_seconds", "Time from request to response", metrics.durations.clone());
         registry.register("http_requests_in_flight", "Requests in flight", metrics.in_flight.clone());
         let stepped = "1 while the system clock is not trusted and nothing expires permanently";

@@ -22,7 +22,7 @@ pub(super) fn open(configuration: &Configuration) -> Option<Arc<dyn TokenVerifie
     (!issuers.is_empty()).then(|| Arc::new(JwtVerifier::new(issuers)) as Arc<dyn TokenVerifier>)
 }
 
-/// What clients are told about them. The configuration has issuers only together with a public URL.
+/// Their metadata for clients. The configuration has issuers only together with a public URL.
 pub(super) fn published(configuration: &Configuration) -> Option<ProtectedResource> {
     let public_url = configuration.mcp.public_url.clone().filter(|_| !configuration.issuers.is_empty())?;
     let settings = || configuration.issuers.iter().map(|entry| &entry.settings);

@@ -99,20 +99,10 @@ pub enum StartError {
     Sqlite(#[from] toolgate_ledger::sqlite::OpenError),
     /// A mounted server that cannot be started.
     #[error("mount `{name}`: {reason}")]
-    Mount {
-        /// Which.
-        name: String,
-        /// Why not.
-        reason: WorkspaceError,
-    },
+    Mount { name: String, reason: WorkspaceError },
     /// A mount that cannot be declared as the configuration has it.
     #[error("mounts.file: mount `{name}`: {reason}")]
-    Declared {
-        /// Which.
-        name: String,
-        /// Why not.
-        reason: Refusal,
-    },
+    Declared { name: String, reason: Refusal },
     #[error("workspace.root: {0}")]
     Workspace(#[from] WorkspaceError),
     /// The system refuses something basic.

@@ -181,7 +181,7 @@ keys! {
         "The URL of this gate for browsers, used for the links that the approval webhook receives and as the \
         audience of access tokens. Default: none, no links are sent.";
     SEAMS = "server.seams": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_SEAMS",
-        "Serves the seams of the OpenWOP conformance suite under /v1/host/sample. Leave it off in production.";
+        "Serves the conformance endpoints (\"seams\") of OpenWOP under /v1/host/sample. Leave it off in production.";
     DATA = "ledger.data": Kind::Path, Fallback::DataHome, r#""/var/lib/toolgate""#, Some("--data"), "TOOLGATE_DATA",
         "The directory of the embedded ledger; created with mode 0700 if it does not exist, and used by one process \
         at a time. Default: toolgate in $XDG_DATA_HOME, which is ~/.local/share unless set.";
@@ -233,7 +233,7 @@ keys! {
     APPROVALS_MODE_CHANGES = "approvals.mode_changes": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_APPROVALS_MODE_CHANGES",
         "Allows approvers to raise the mode of a session by a request.";
     APPROVALS_HIGHEST_MODE = "approvals.highest_mode": Kind::Choice(&["default", "auto_edit", "force"]), Fallback::Example, r#""force""#, None, "TOOLGATE_APPROVALS_HIGHEST_MODE",
-        "The highest mode that any session can have, whatever else is set.";
+        "The highest mode that any session can have, regardless of other settings.";
     APPROVALS_OPEN_PER_AGENT = "approvals.open_per_agent": Kind::Integer { least: 1, most: 2000 }, Fallback::Example, "20", None, "TOOLGATE_APPROVALS_OPEN_PER_AGENT",
         "The maximum number of pending approvals of one agent; further calls that need one are refused until some are \
         decided.";
@@ -277,7 +277,7 @@ keys! {
     MOUNTS_FILE = "mounts.file": Kind::Path, Fallback::Nothing, r#""mounts.toml""#, None, "TOOLGATE_MOUNTS_FILE",
         "A file with mounted MCP servers: over HTTP, and processes of this machine. Default: none.";
     MOUNTS_CHECK = "mounts.check_seconds": Kind::Integer { least: 10, most: 86_400 }, Fallback::Example, "300", None, "TOOLGATE_MOUNTS_CHECK_SECONDS",
-        "How often each mounted MCP server is inspected for changed definitions. A change that a server announces is looked at immediately.";
+        "How often each mounted MCP server is inspected for changed definitions. A `list_changed` notification triggers an inspection at once.";
     IDENTITY_FILE = "identity.file": Kind::Path, Fallback::Nothing, r#""identity.toml""#, None, "TOOLGATE_IDENTITY_FILE",
         "A file with the issuers whose access tokens are accepted besides keys. It needs server.public_url. Default: \
         none, only keys are accepted.";
@@ -285,7 +285,7 @@ keys! {
         "A file that configures the guardians consulted about calls and results, and the runtimes that send hook \
         requests to /v1/hooks/aos. Default: none.";
     GUARDIANS_BUDGET = "guardians.budget_milliseconds": Kind::Integer { least: 1, most: 120_000 }, Fallback::Example, "2000", None, "TOOLGATE_GUARDIANS_BUDGET_MILLISECONDS",
-        "The timeout for all guardians together for one event, whatever their own timeouts are.";
+        "The timeout for all guardians together for one event, in addition to their own timeouts.";
     EGRESS_ALLOW = "egress.allow": Kind::Networks, Fallback::Example, "[]", None, "TOOLGATE_EGRESS_ALLOW",
         "Private networks that tool calls may reach, as CIDRs; the variable takes them separated by commas. All other \
         addresses that are not public are refused.";
@@ -303,11 +303,11 @@ keys! {
     MCP_ALLOWED_ORIGINS = "mcp.allowed_origins": Kind::Origins, Fallback::Example, "[]", None, "TOOLGATE_MCP_ALLOWED_ORIGINS",
         "The origins of web pages that may use /mcp, besides pages of this machine and of server.public_url; the variable takes them separated by commas.";
     MCP_HOLD = "mcp.hold_seconds": Kind::Integer { least: 0, most: 3600 }, Fallback::Example, "25", None, "TOOLGATE_MCP_HOLD_SECONDS",
-        "How long a call of an MCP client that waits for an approver is held on its connection, in seconds; after that the client is told to call again.";
+        "How long a call of an MCP client that waits for an approver is held on its connection, in seconds; after that the response asks the client to repeat the call.";
     MCP_SESSIONS = "mcp.sessions": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "10000", None, "TOOLGATE_MCP_SESSIONS",
-        "How many sessions of MCP clients of versions before 2026-07-28 may be open. One more ends the one that was idle for the longest time.";
+        "The maximum number of open sessions of MCP clients of versions before 2026-07-28. At the limit, the session that has been idle longest is closed.";
     MCP_SESSIONS_PER_PRINCIPAL = "mcp.sessions_per_principal": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "100", None, "TOOLGATE_MCP_SESSIONS_PER_PRINCIPAL",
-        "How many of them one principal may have open.";
+        "The maximum number of these sessions per principal.";
     MCP_SESSION_IDLE = "mcp.session_idle_seconds": Kind::Integer { least: 10, most: 604_800 }, Fallback::Example, "3600", None, "TOOLGATE_MCP_SESSION_IDLE_SECONDS",
         "After how long without a request such a session ends, in seconds.";
     OTLP_ENDPOINT = "telemetry.otlp_endpoint": Kind::PublicUrl, Fallback::Nothing, r#""http://127.0.0.1:4318""#, None, "TOOLGATE_TELEMETRY_OTLP_ENDPOINT",

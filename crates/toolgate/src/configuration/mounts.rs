@@ -1,5 +1,5 @@
 //! The file of mounts: MCP servers over HTTP, and those that the gate runs as processes of this machine. TOML, in which nothing
-//! is ignored. Only the operator writes it: whoever chooses a command runs it.
+//! is ignored. Only the operator writes it, because a command runs with the gate's account.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;

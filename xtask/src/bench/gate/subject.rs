@@ -261,7 +261,7 @@ impl Gate {
     }
 
     fn stop(self) -> Result<(), String> {
-        self.process.interrupt().map_err(|error| format!("the gate was told to stop; {error}"))
+        self.process.interrupt().map_err(|error| format!("the gate was signalled to stop; {error}"))
     }
 }
 

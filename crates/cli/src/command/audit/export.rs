@@ -23,7 +23,7 @@ pub(crate) struct Export {
     /// File for the verifiable export [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Format
+    /// Format of the export
     #[arg(long, value_enum, default_value_t = Format::Verifiable)]
     format: Format,
     /// Start after the event with this sequence

@@ -1,5 +1,5 @@
 //! Mounts the servers that a client has in its settings behind the gate. Keys in the settings become credentials in the vault.
-//! A server that is a process cannot be mounted over HTTP, because whoever chooses a command runs it: it becomes an entry of
+//! A server that is a process cannot be mounted over HTTP, because the command runs with the gate's account: it becomes an entry of
 //! the operator's `mounts.file`.
 
 use std::collections::BTreeSet;

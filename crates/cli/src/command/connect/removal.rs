@@ -1,4 +1,4 @@
-//! `--remove`: restores the files of a client to the byte, or, if somebody has edited them since, removes only what Toolgate
+//! `--remove`: restores the files of a client to the byte, or, if they were edited since, removes only what Toolgate
 //! added.
 
 use std::path::Path;

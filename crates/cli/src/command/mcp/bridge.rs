@@ -21,7 +21,7 @@ use crate::client::{Client, ClientError, McpResponse};
 use crate::clock::pause;
 use crate::output::say;
 
-/// Requests in flight. A client that has more waiting is told so.
+/// The maximum number of in-flight requests; further ones are refused.
 const MAX_IN_FLIGHT: usize = 256;
 /// How long requests in flight are waited for after the end of the input.
 const GRACE: Duration = Duration::from_secs(5);
@@ -369,7 +369,10 @@ async fn follow(bridge: Arc<Bridge>) {
                 }
             }
             Ok(response) if response.status().is_client_error() && response.status().as_u16() != 429 => {
-                say(&format!("toolgate: the gate tells of no changes ({}); list the tools again", response.status()));
+                say(&format!(
+                    "toolgate: no change notifications from the gate ({}); list the tools again",
+                    response.status()
+                ));
                 return;
             }
             Ok(_) | Err(_) => {}

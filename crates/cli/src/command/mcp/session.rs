@@ -52,7 +52,7 @@ impl Session {
         let opened = Self::open(client, &request).await?;
         let session = opened.session.ok_or_else(|| BridgeError::NotReopened(reason(&opened.response)))?;
         if session.version != self.version {
-            let reason = format!("it now speaks version {} instead of {}", session.version, self.version);
+            let reason = format!("it now uses version {} instead of {}", session.version, self.version);
             return Err(BridgeError::NotReopened(reason));
         }
         client.mcp(Method::POST, session.headers(), Bytes::from_static(INITIALIZED)).await?;

@@ -16,7 +16,7 @@ use crate::durations;
 
 #[derive(Args)]
 pub(crate) struct Terms {
-    /// Description
+    /// What the agent is to do
     #[arg(long)]
     description: Option<String>,
     /// Id of the plan that it belongs to
@@ -25,7 +25,7 @@ pub(crate) struct Terms {
     /// Tools that an agent must have to claim it; may be repeated
     #[arg(long = "requires", value_name = "SERVICE:SCOPE,SCOPE", value_parser = parse_requirement)]
     requires: Vec<(ServiceName, ScopeSet)>,
-    /// Tools that it can do without; may be repeated
+    /// Optional tools; may be repeated
     #[arg(long = "optional", value_name = "SERVICE:SCOPE,SCOPE", value_parser = parse_requirement)]
     optional: Vec<(ServiceName, ScopeSet)>,
     /// Id of a task that must end before; may be repeated
@@ -40,13 +40,13 @@ pub(crate) struct Terms {
     /// File with its input as a JSON object, or - for standard input
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// How long it may run, such as 30m
+    /// Timeout of the task, such as 30m
     #[arg(long, value_name = "DURATION", value_parser = parse_timeout)]
     timeout: Option<Duration>,
     /// When it must be completed: a time, or a duration such as 8h
     #[arg(long, value_name = "TIME", value_parser = Expiry::parse_end)]
     deadline: Option<Expiry>,
-    /// How often it may be tried [default: 3]
+    /// Maximum number of attempts [default: 3]
     #[arg(long, value_name = "NUMBER")]
     max_attempts: Option<u32>,
 }

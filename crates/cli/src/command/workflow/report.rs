@@ -35,7 +35,7 @@ pub(super) fn changes(name: &str, planned: &AppliedWorkflow) -> String {
     let mut text: String = planned.changes.iter().map(|change| line(change, true)).collect();
     text.push_str(&format!("{name}: {} changes", planned.changes.len()));
     if planned.widening > 0 {
-        text.push_str(&format!("; {} give somebody more than before and need --allow-widening", planned.widening));
+        text.push_str(&format!("; {} widen access and need --allow-widening", planned.widening));
     }
     text.push('.');
     text
@@ -79,7 +79,7 @@ pub(super) fn explained(name: &str, error: ClientError) -> Failure {
     if !widening.is_empty() {
         let lines: String = widening.iter().map(|change| line(change, true)).collect();
         let text = format!(
-            "{name}: {} changes give somebody more than before; nothing was applied; review them and add \
+            "{name}: {} changes widen access; nothing was applied; review them and add \
              --allow-widening [{}]\n{}",
             widening.len(),
             clean(body.code()),

@@ -6,31 +6,19 @@ const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "obje
 
 /// The type of the value of a keyword.
 pub(super) enum Holds {
-    /// Anything at all.
     Anything,
     /// A whole number that is not negative.
     Count,
-    /// True or false.
     Flag,
-    /// A list of anything.
     List,
-    /// A list of names.
     Names,
-    /// Lists of names by name.
     NamesByName,
-    /// A number.
     Number,
-    /// A number above zero.
     Positive,
-    /// A schema.
     Schema,
-    /// A list of schemas.
     SchemaList,
-    /// Schemas by name.
     SchemaMap,
-    /// A text.
     Text,
-    /// A type or a list of types.
     Types,
 }
 

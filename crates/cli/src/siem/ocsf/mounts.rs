@@ -1,5 +1,5 @@
-//! Mounted MCP servers: what people decide about them is the management of an entity, what is quarantined a change that
-//! somebody should look at.
+//! Mounted MCP servers: what people decide about them is the management of an entity, what is quarantined a finding that
+//! needs a review.
 
 use serde_json::{Map, json};
 use toolgate_model::event::{

@@ -1,12 +1,11 @@
 //! One running process: requests of many calls go in as lines, and each response finds its call by its id. A task writes,
 //! a task reads, and none is started for a call.
 
-use std::collections::HashMap;
 use std::io;
 use std::ops::Deref;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -31,21 +30,17 @@ use crate::mcp::message::{self, Envelope};
 use crate::mcp::questions::{Questions, UNANSWERED};
 use crate::mcp::reporter::Reporter;
 use crate::mcp::result::malformed;
-use crate::time::now;
 
-/// Why a process was stopped that has done nothing wrong.
-const UNUSED: &str = "the server was stopped because nobody used it";
+use self::calls::{Shared, UNUSED, Waiting};
+
+mod calls;
+
 /// How many messages wait to be written.
 const QUEUE: usize = 64;
 /// How many messages of the server wait to be passed on.
 const HEARD: usize = 16;
-/// How many requests a process has at a time, and how many of them for one principal.
-const IN_FLIGHT: usize = 256;
-const IN_FLIGHT_OF_AGENT: usize = 64;
 /// The longest message of a process.
 const MESSAGE_LIMIT: usize = 1024 * 1024;
-/// How long a process lives that was started for an inspection and that no call has used.
-const INSPECTED: Duration = Duration::from_secs(60);
 
 /// On whose behalf a process runs.
 pub(super) struct Origin {
@@ -56,7 +51,7 @@ pub(super) struct Origin {
     pub(super) is_exclusive: bool,
 }
 
-/// What a call hears of its server before the response.
+/// Receives what the server of a call sends before the response.
 #[derive(Clone, Copy)]
 pub(crate) struct CallListener<'a> {
     pub(crate) reporter: Option<&'a Reporter<'a>>,
@@ -93,33 +88,6 @@ impl Process {
     }
 }
 
-/// What the calls and the tasks share.
-struct Shared {
-    calls: Mutex<Calls>,
-    listing: Listing,
-    origin: Origin,
-    /// The record of what it keeps for its principal.
-    kept: Mutex<Option<MountSession>>,
-}
-
-struct Calls {
-    waiting: HashMap<u64, Waiting>,
-    /// The highest id that was given to it.
-    last_id: u64,
-    /// When a call last used it, or when it was started. Inspections are no use.
-    used: Instant,
-    was_called: bool,
-    /// Why it has ended.
-    ended: Option<&'static str>,
-}
-
-struct Waiting {
-    agent: Option<PrincipalId>,
-    response: oneshot::Sender<Result<Vec<u8>, &'static str>>,
-    /// Takes what the server says before its response.
-    heard: Option<mpsc::Sender<Vec<u8>>>,
-}
-
 impl Running {
     /// Starts a process with nothing of the gate's environment but what it needs to find programs.
     pub(super) fn start(mount: &StdioMount, secret: Option<&str>, origin: Origin) -> Result<Self, SourceFailure> {
@@ -146,9 +114,7 @@ impl Running {
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(not_started(io::ErrorKind::BrokenPipe));
         };
-        let calls = Calls { waiting: HashMap::new(), last_id: 0, used: now(), was_called: false, ended: None };
-        let shared =
-            Arc::new(Shared { calls: Mutex::new(calls), listing: Listing::default(), origin, kept: Mutex::default() });
+        let shared = Arc::new(Shared::new(origin));
         let (outgoing, queue) = mpsc::channel(QUEUE);
         let log = log(stderr, mount.name.clone(), secret);
         let tasks = [
@@ -166,10 +132,7 @@ impl Running {
 
     /// Notes the record of what the process keeps for its principal, which ends with it.
     pub(super) fn keep(&self, session: MountSession) {
-        *self.shared.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
-        // It may have ended before.
-        let ended = self.shared.calls().ended;
-        ended.into_iter().for_each(|reason| self.shared.end(reason));
+        self.shared.keep(session);
     }
 
     /// Sends a request and gives its response.
@@ -253,7 +216,7 @@ impl Running {
         self.shared.calls().ended.is_some()
     }
 
-    /// Whether it has ended because nobody used it.
+    /// Whether it was stopped after the idle timeout.
     pub(super) fn was_unused(&self) -> bool {
         self.shared.calls().ended == Some(UNUSED)
     }
@@ -309,7 +272,7 @@ impl Drop for Running {
     }
 }
 
-/// A request whose response is waited for. If nobody waits any more, the process is told so.
+/// A request whose response is waited for. If the caller no longer waits, the process gets a cancellation.
 struct InFlight<'a> {
     running: &'a Running,
     id: u64,
@@ -321,135 +284,6 @@ impl Drop for InFlight<'_> {
         let was_waiting = self.running.shared.calls().leave(self.id).is_some();
         if was_waiting && self.is_sent {
             self.running.notify(message::cancelled(self.id));
-        }
-    }
-}
-
-impl Shared {
-    fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn enter(&self, id: u64, waiting: Waiting) -> Result<(), SourceFailure> {
-        let mut calls = self.calls();
-        if let Some(reason) = calls.ended {
-            return Err(SourceFailure::not_sent(FailureKind::Proxy, reason));
-        }
-        let of_agent = calls.waiting.values().filter(|other| other.agent == waiting.agent).count();
-        if calls.waiting.len() >= IN_FLIGHT || (waiting.agent.is_some() && of_agent >= IN_FLIGHT_OF_AGENT) {
-            let reason = "its server has as many calls in flight as it is given; try again";
-            return Err(SourceFailure::not_sent(FailureKind::Overloaded, reason));
-        }
-        if waiting.agent.is_some() {
-            calls.note_use();
-        }
-        calls.last_id = calls.last_id.max(id);
-        calls.waiting.insert(id, waiting);
-        Ok(())
-    }
-
-    /// Gives a message to whom it is for. Returns whether it is a response that was waited for.
-    fn route(&self, line: Vec<u8>, outgoing: &mpsc::WeakSender<Vec<u8>>) -> bool {
-        match Envelope::of(&line) {
-            Ok(Envelope::Response(Some(id))) => {
-                let mut calls = self.calls();
-                match calls.leave(id) {
-                    Some(waiting) => {
-                        let _ = waiting.response.send(Ok(line));
-                        return true;
-                    }
-                    // A late response to a call that nobody waits for any more.
-                    None if id <= calls.last_id => {}
-                    None => calls.fail_all("the server's response has the id of no request"),
-                }
-            }
-            Ok(Envelope::Response(None)) => self.calls().fail_all("the server's response has the id of no request"),
-            Ok(Envelope::Request { id, method }) => {
-                let Err(_) = self.to_only_call(line) else { return false };
-                // Refused politely, if the process reads what it is sent.
-                if let Some(outgoing) = outgoing.upgrade() {
-                    let mut refusal = message::refusal(&id, &method);
-                    refusal.push(b'\n');
-                    let _ = outgoing.try_send(refusal);
-                }
-            }
-            Ok(Envelope::Notification { method }) if method == "notifications/tools/list_changed" => {
-                self.listing.expire();
-                if let Some(service) = &self.origin.service {
-                    self.origin.watch.changed(&self.origin.tenant, service);
-                }
-            }
-            Ok(Envelope::Notification { method }) if method == message::PROGRESS => {
-                let Some((id, _)) = message::progress(&line) else { return false };
-                let calls = self.calls();
-                let heard = calls.waiting.get(&id).and_then(|waiting| waiting.heard.as_ref());
-                // Left out where it comes faster than it is read.
-                heard.map(|heard| heard.try_send(line));
-            }
-            Ok(Envelope::Notification { method }) if method == message::LOG => drop(self.to_only_call(line)),
-            Ok(Envelope::Notification { .. }) => {}
-            Err(_) => self.calls().fail_all("the server sent something that is no message"),
-        }
-        false
-    }
-
-    /// When it is to be looked at again whether anybody uses the process; `None` if nobody has for too long: then it has
-    /// ended, and no call begins any more.
-    fn next_look(&self, idle: Duration) -> Option<Instant> {
-        let (mut calls, now) = (self.calls(), now());
-        if !calls.waiting.is_empty() {
-            return Some(now + idle);
-        }
-        let until = calls.used + if calls.was_called { idle } else { idle.min(INSPECTED) };
-        if until <= now {
-            calls.ended.get_or_insert(UNUSED);
-            return None;
-        }
-        Some(until)
-    }
-
-    /// Gives a message that does not say which call it belongs to to the only one that it can belong to: what a server
-    /// asks during one call must not be asked of somebody else.
-    fn to_only_call(&self, line: Vec<u8>) -> Result<(), Vec<u8>> {
-        let calls = self.calls();
-        let mut waiting = calls.waiting.values();
-        match (waiting.next().and_then(|only| only.heard.as_ref()), waiting.next()) {
-            (Some(heard), None) if self.origin.is_exclusive => heard.try_send(line).map_err(|full| full.into_inner()),
-            _ => Err(line),
-        }
-    }
-
-    fn end(&self, reason: &'static str) {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match kept {
-            Some(kept) if reason != UNUSED => kept.fail(),
-            kept => drop(kept),
-        }
-        let mut calls = self.calls();
-        calls.ended.get_or_insert(reason);
-        // Their senders are dropped: whoever waits reads the reason.
-        calls.waiting.clear();
-    }
-}
-
-impl Calls {
-    fn note_use(&mut self) {
-        self.used = now();
-        self.was_called = true;
-    }
-
-    /// A request is over. Until then the process was in use, if it was one of a call.
-    fn leave(&mut self, id: u64) -> Option<Waiting> {
-        let waiting = self.waiting.remove(&id)?;
-        if waiting.agent.is_some() {
-            self.note_use();
-        }
-        Some(waiting)
-    }
-
-    fn fail_all(&mut self, reason: &'static str) {
-        for (_, waiting) in self.waiting.drain() {
-            let _ = waiting.response.send(Err(reason));
         }
     }
 }
@@ -468,7 +302,8 @@ async fn write(mut stdin: ChildStdin, mut queue: mpsc::Receiver<Vec<u8>>) {
     }
 }
 
-/// Reads until the process ends, breaks the rules or was idle for too long; then it is killed with all that it started.
+/// Reads until the process ends, violates the protocol or reaches the idle timeout; then it is killed with all that it
+/// started.
 async fn read(
     stdout: ChildStdout,
     shared: Arc<Shared>,
@@ -482,9 +317,9 @@ async fn read(
         match timeout_at(look, lines.next()).await {
             Ok(Ok(Some(line))) => {
                 let length = line.len();
-                // What is no message was printed, and is passed over.
+                // A line that is not a message is output, and skipped.
                 let is_awaited = line.first() == Some(&b'{') && shared.route(line, &outgoing);
-                // What nobody waits for is read only so fast: a process must not keep the gate busy.
+                // Unsolicited output is throttled: a process must not keep the gate busy.
                 if !is_awaited {
                     throttle.spend(length).await;
                 }

@@ -23,14 +23,12 @@ pub struct MountReview {
     pub tools: Vec<ToolReview>,
 }
 
-/// The server in a review.
 pub struct ServerReview {
     /// The hash to accept it by.
     pub hash: String,
     pub findings: Vec<LintFinding>,
 }
 
-/// A tool in a review.
 pub struct ToolReview {
     pub tool: MountTool,
     pub findings: Vec<LintFinding>,

@@ -34,7 +34,6 @@ pub struct Simulation {
     pub truncated: bool,
 }
 
-/// The progress of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimulationProgress {
     /// The position reached in the log.

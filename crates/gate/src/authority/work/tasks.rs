@@ -29,7 +29,6 @@ pub struct NewTask {
 }
 
 impl WorkAdministration {
-    /// Creates a task.
     pub async fn create_task(&self, caller: &Caller, intent: IntentId, new: NewTask) -> Result<TaskChanged, Refusal> {
         let created = self.create_tasks(caller, intent, vec![new]).await?;
         created.into_iter().next().ok_or_else(|| Refusal::no_intent(intent))
@@ -99,7 +98,6 @@ impl WorkAdministration {
         found.ok_or_else(|| Refusal::no_intent(intent))
     }
 
-    /// Changes a task.
     pub async fn change_task(
         &self,
         caller: &Caller,
@@ -142,8 +140,8 @@ impl WorkAdministration {
         self.tasks.claim_task(ClaimTask { audit, id, agent, expected_version }).await
     }
 
-    /// Whether an agent meets what a task requires. Of another agent only those learn it that direct the task: whoever may
-    /// see the task may ask for the agent that it is assigned to.
+    /// Whether an agent meets what a task requires. For another agent only those who direct the task may ask; for
+    /// the assigned agent every participant may.
     pub async fn check_task(
         &self,
         caller: &Caller,

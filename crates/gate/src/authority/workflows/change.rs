@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use toolgate_model::workflow::Place;
 
-/// One change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     pub action: ChangeAction,
@@ -12,7 +11,7 @@ pub struct Change {
     pub name: String,
     /// What differs.
     pub details: Vec<String>,
-    /// How it gives somebody more than before; empty if it does not.
+    /// How it widens access; empty if it does not.
     pub widens: Vec<String>,
     /// Where the file declares it; `None` for what it no longer declares.
     pub at: Option<Place>,

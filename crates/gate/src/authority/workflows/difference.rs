@@ -1,4 +1,4 @@
-//! The difference between a file and the present state: what has to be changed, and which changes give somebody more than
+//! The difference between a file and the present state: what has to be changed, and which changes widen access compared with
 //! before. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -282,7 +282,7 @@ impl Difference {
         let owned = state.owned.get(&object);
         let (at, files) = match &desired.policies {
             Some((at, files)) => (Some(*at), files.clone()),
-            // Policies that somebody else has replaced since are theirs.
+            // Policies that were replaced in another way since are not the workflow's.
             None if owned.is_some_and(|owned| owned.policies == Some(state.policies)) => (None, Vec::new()),
             None => {
                 self.released.extend(owned.map(|_| object));

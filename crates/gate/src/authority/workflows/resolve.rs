@@ -103,7 +103,7 @@ impl Resolver<'_> {
         for agent in referred {
             let id = agent.value.as_str();
             let exists = self.state.principals.get(&agent.value).is_some_and(|found| found.removed_at.is_none());
-            // Whether an agent exists is not told to somebody who may not see it.
+            // Whether an agent exists is not revealed to a caller that may not see it.
             if declared.contains(id) || exists || !self.known.manages_agents || !reported.insert((agent.at, id)) {
                 continue;
             }

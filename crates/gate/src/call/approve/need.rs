@@ -216,7 +216,7 @@ fn asks_as_foreign(call: &Call) -> bool {
     call.asked.as_ref().is_some_and(|asked| asked.standing == ToolStanding::ForeignAsks)
 }
 
-/// What a caller is told of its own waiting call: the arguments unredacted. The redacted arguments that the approver
+/// A waiting call as its caller sees it: the arguments unredacted. The redacted arguments that the approver
 /// sees would reveal whether a guess of the credential's secret was right.
 pub(super) struct CallerView {
     arguments: Option<Value>,

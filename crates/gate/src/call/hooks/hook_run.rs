@@ -49,7 +49,7 @@ impl Hooks {
         if question.terms.ask == AskForm::Hold {
             return Ok(self.run_to_completion(caller, question, hook_run, CallOptions::default()).await?.0);
         }
-        // The runtime is told at once that an approval is pending, and nothing waits for it.
+        // The response says at once that an approval is pending, and nothing waits for it.
         let key = parked::key(&caller, question);
         let mut answered = None;
         if let Some(approval) = self.parked.find(&key) {

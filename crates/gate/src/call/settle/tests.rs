@@ -27,7 +27,7 @@ async fn a_result_leaves_with_its_record() {
     assert_eq!(settled.len(), 1);
     assert_eq!(settled[0].invocation.id, answer.invocation);
     assert_eq!(settled[0].invocation.status, InvocationStatus::Success);
-    assert_eq!(settled[0].answer, None, "nobody can send it again");
+    assert_eq!(settled[0].stored_result, None, "it has no idempotency key");
 }
 
 #[tokio::test]

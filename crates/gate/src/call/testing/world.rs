@@ -1,7 +1,9 @@
 //! Ports besides the ledger, each with a scripted behaviour.
 
+use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -62,7 +64,19 @@ impl Sealer for FixedSealer {
     }
 }
 
-pub(super) struct FixedSource;
+/// Executes HTTP calls with scripted outcomes; without one it succeeds. Keeps what it was given.
+#[derive(Default)]
+pub(in crate::call) struct FixedSource {
+    pub(in crate::call) executions: Mutex<VecDeque<Execution>>,
+    pub(in crate::call) executed: Mutex<Vec<Executed>>,
+}
+
+/// What a source was given for a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::call) struct Executed {
+    pub(in crate::call) deadline: Duration,
+    pub(in crate::call) secret: Option<String>,
+}
 
 #[async_trait]
 impl Source for FixedSource {
@@ -70,8 +84,12 @@ impl Source for FixedSource {
         action == Action::Http
     }
 
-    async fn execute(&self, _: &Admitted, _: Option<Access<'_>>) -> Execution {
-        Ok(ServiceResponse::said(json!({"done": true})))
+    async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution {
+        let secret =
+            access.and_then(|access| access.material.iter().next().map(|(_, value)| value.expose().to_owned()));
+        self.executed.lock().unwrap().push(Executed { deadline: call.deadline(), secret });
+        let scripted = self.executions.lock().unwrap().pop_front();
+        scripted.unwrap_or_else(|| Ok(ServiceResponse::said(json!({"done": true}))))
     }
 }
 

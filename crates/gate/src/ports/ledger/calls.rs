@@ -225,7 +225,7 @@ pub struct StoredResult {
     pub grant: Option<GrantId>,
     pub status: InvocationStatus,
     /// As JSON text.
-    pub answer: String,
+    pub result: String,
 }
 
 /// Settles a call: in one durable step its outcome and its event.
@@ -240,7 +240,7 @@ pub struct Settle {
     /// cut off in the meantime.
     pub accounts: Vec<(Account, i64)>,
     /// The result for repetitions with the same idempotency key.
-    pub answer: Option<String>,
+    pub stored_result: Option<String>,
     /// Whether the service certainly received nothing, so that the idempotency key is free again.
     pub never_sent: bool,
     /// The payload of the event about its return.

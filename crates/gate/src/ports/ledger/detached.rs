@@ -89,9 +89,7 @@ pub struct DetachedCall {
     /// The id of its invocation.
     pub id: InvocationId,
     pub tenant: TenantId,
-    /// The agent that it is for.
     pub agent: PrincipalId,
-    /// The caller.
     pub actor: PrincipalId,
     /// The key that was presented.
     pub key: KeyId,

@@ -51,7 +51,6 @@ pub struct DelegateGrant {
     pub request: DelegationRequest,
 }
 
-/// Revokes a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokeGrant {
     pub audit: Mandate,
@@ -67,13 +66,12 @@ pub struct Revoked {
     pub revision: Revision,
 }
 
-/// Suspends a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuspendGrant {
     pub audit: Mandate,
     pub id: GrantId,
     pub reason: String,
-    /// Whether it replaces a suspension by somebody else: a manager's does.
+    /// Whether it replaces a suspension by another principal: a manager's does.
     pub overrides: bool,
 }
 
@@ -82,7 +80,7 @@ pub struct SuspendGrant {
 pub struct ResumeGrant {
     pub audit: Mandate,
     pub id: GrantId,
-    /// Only if the caller suspended it. Checked in the transaction: somebody else may suspend it concurrently.
+    /// Only if the caller suspended it. Checked in the transaction: another principal may suspend it concurrently.
     pub only_own: bool,
 }
 

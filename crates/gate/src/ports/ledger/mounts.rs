@@ -34,7 +34,6 @@ pub trait Mounts: Send + Sync {
     async fn mounts_to_check(&self, then: Timestamp, limit: usize) -> Result<Vec<(TenantId, ServiceName)>, Refusal>;
 }
 
-/// Adds a mount.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AddMount {
     pub audit: Mandate,
@@ -42,7 +41,6 @@ pub struct AddMount {
     pub tools: Vec<MountTool>,
 }
 
-/// Removes a mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoveMount {
     pub audit: Mandate,

@@ -77,7 +77,7 @@ pub struct RecordDecision {
     pub decision: Box<HookDecision>,
 }
 
-/// Whose earlier calls count as leading to a call. A conversation named by somebody other than the agent is separate; a
+/// Whose earlier calls count as leading to a call. A conversation named by another principal than the agent is separate; a
 /// conversation that the agent names itself could be a new one each time, so everything that the agent does counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MarkScope {

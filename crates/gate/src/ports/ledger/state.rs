@@ -22,7 +22,6 @@ pub trait LedgerState: Send + Sync {
     async fn statistics(&self) -> Result<LedgerStatistics, Refusal>;
 }
 
-/// Statistics of the ledger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LedgerStatistics {
     /// Approvals that wait for a decision, of all processes that share the ledger.
@@ -32,7 +31,6 @@ pub struct LedgerStatistics {
     pub engine: EngineStatistics,
 }
 
-/// Statistics of the engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EngineStatistics {
     pub bytes: u64,

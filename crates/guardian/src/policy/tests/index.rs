@@ -20,7 +20,7 @@ fn a_rule_about_others_is_not_even_looked_at() {
     let slice = set.slice(&world.subject(Hook::ToolCallRequest));
     assert!(slice.is_empty());
     assert_eq!(slice.needs(), Needs::default());
-    assert_eq!(world.call(&set, &json!({"to": "ann"})), Judgement::allow());
+    assert_eq!(world.call(&set, &json!({"to": "ann"})), Evaluation::allow());
 }
 
 #[test]

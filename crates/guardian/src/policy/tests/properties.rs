@@ -118,7 +118,7 @@ proptest! {
         let slice = set.slice(&world.subject(Hook::ToolCallRequest));
         let event = world.event(Hook::ToolCallRequest, Content::Arguments(Cow::Owned(members(&arguments))));
         let facts = world.facts(&event);
-        let judgement = judge(&slice, &facts);
+        let evaluation = judge(&slice, &facts);
 
         // The same entities, all that there is to know, all rules.
         let all = compile(&format!("{} forbid(principal, action, resource) when {{ context.detected.contains(\"\") }};", rules.concat()));
@@ -132,7 +132,7 @@ proptest! {
         prop_assert_eq!(response.diagnostics().errors().count(), 0);
         let mut expected: Vec<&str> = response.diagnostics().reason().map(AsRef::as_ref).collect();
         expected.sort_unstable();
-        prop_assert_eq!(ids(&judgement), expected);
+        prop_assert_eq!(ids(&evaluation), expected);
     }
 
     #[test]
@@ -171,12 +171,12 @@ proptest! {
                @id("3") @remedy("redact") @detectors("regex:zebra") forbid(principal, action, resource);"#,
         );
         let kinds = ["email", "card", "secret", "regex:zebra"].map(|name| DetectorKind::parse(name).unwrap());
-        let judgement = if is_result {
+        let evaluation = if is_result {
             world.result(&set, &value)
         } else {
             world.call(&set, &json!({"to": "ann", "extra": value}))
         };
-        let passed = match &judgement.verdict {
+        let passed = match &evaluation.verdict {
             Verdict::Deny(_) => return Ok(()),
             Verdict::Pass { content: Some(content), .. } => content.to_json(),
             Verdict::Pass { content: None, .. } => value,

@@ -41,8 +41,8 @@ fn a_rule_that_reads_what_is_missing_leaves_it_open() {
 #[test]
 fn what_is_known_is_judged_as_ever() {
     for missing in [Missing::default(), without(&["amount"]), Missing { marks: true, ..Missing::default() }] {
-        let Replayed::Known(judgement) = replay(READS_BODY, &missing) else { panic!("{missing:?}") };
-        assert_eq!(ids(&judgement), ["body"]);
+        let Replayed::Known(evaluation) = replay(READS_BODY, &missing) else { panic!("{missing:?}") };
+        assert_eq!(ids(&evaluation), ["body"]);
     }
 }
 
@@ -51,8 +51,8 @@ fn a_refusal_by_what_is_known_stands_whatever_the_others_say() {
     let text = format!(
         r#"{READS_BODY} @id("known") forbid(principal, action, resource) when {{ context.arguments.to == "ann" }};"#
     );
-    let Replayed::Known(judgement) = replay(&text, &without(&["body"])) else { panic!() };
-    assert_eq!(ids(&judgement), ["known"]);
+    let Replayed::Known(evaluation) = replay(&text, &without(&["body"])) else { panic!() };
+    assert_eq!(ids(&evaluation), ["known"]);
     let text = format!(r#"{READS_BODY} @id("known") @remedy("ask") forbid(principal, action, resource);"#);
     assert!(matches!(replay(&text, &without(&["body"])), Replayed::Undecidable { .. }));
 }
@@ -60,10 +60,10 @@ fn a_refusal_by_what_is_known_stands_whatever_the_others_say() {
 #[test]
 fn a_rule_in_shadow_that_cannot_see_says_nothing() {
     let text = format!("@mode(\"shadow\") {READS_BODY}");
-    let Replayed::Known(judgement) = replay(&text, &without(&["body"])) else { panic!() };
-    assert_eq!(judgement, Judgement::allow());
-    let Replayed::Known(judgement) = replay(&text, &Missing::default()) else { panic!() };
-    assert_eq!(judgement.shadow.len(), 1);
+    let Replayed::Known(evaluation) = replay(&text, &without(&["body"])) else { panic!() };
+    assert_eq!(evaluation, Evaluation::allow());
+    let Replayed::Known(evaluation) = replay(&text, &Missing::default()) else { panic!() };
+    assert_eq!(evaluation.shadow.len(), 1);
 }
 
 #[test]
@@ -74,14 +74,14 @@ fn what_was_found_in_content_that_was_not_kept_decides_about_what_was_taken_out(
         found: found.iter().map(|(wanted, found)| ((*wanted).to_owned(), *found)).collect(),
         ..Missing::default()
     };
-    let Replayed::Known(judgement) = replay(text, &kept(&[("*|email", true)])) else { panic!() };
-    assert_eq!((judgement.verdict.kind(), ids(&judgement)), (VerdictKind::Modify, vec!["mails"]));
-    let Replayed::Known(judgement) = replay(text, &kept(&[("*|email", false)])) else { panic!() };
-    assert_eq!(judgement.verdict, Verdict::allow());
+    let Replayed::Known(evaluation) = replay(text, &kept(&[("*|email", true)])) else { panic!() };
+    assert_eq!((evaluation.verdict.kind(), ids(&evaluation)), (VerdictKind::Modify, vec!["mails"]));
+    let Replayed::Known(evaluation) = replay(text, &kept(&[("*|email", false)])) else { panic!() };
+    assert_eq!(evaluation.verdict, Verdict::allow());
     // What another rule looked for says nothing.
     assert!(matches!(replay(text, &kept(&[("*|card", false)])), Replayed::Undecidable { .. }));
     let never = r#"@id("mails") @remedy("redact") @detectors("email") forbid(principal, action, resource)
         when { principal.kind == "service" };"#;
-    let Replayed::Known(judgement) = replay(never, &kept(&[])) else { panic!() };
-    assert_eq!(judgement.verdict, Verdict::allow());
+    let Replayed::Known(evaluation) = replay(never, &kept(&[])) else { panic!() };
+    assert_eq!(evaluation.verdict, Verdict::allow());
 }

@@ -33,21 +33,21 @@ fn a_satisfied_forbid_refuses_and_anything_else_passes() {
         (r#"when { context.dialect == "native" }"#, VerdictKind::Deny),
         (r#"when { context.marks.contains("private") || context.calls.today > 0 }"#, VerdictKind::Allow),
     ] {
-        let judgement = verdict(&format!("{EVERYTHING} {condition};"));
-        assert_eq!(judgement.verdict.kind(), expected, "{condition}: {judgement:?}");
+        let evaluation = verdict(&format!("{EVERYTHING} {condition};"));
+        assert_eq!(evaluation.verdict.kind(), expected, "{condition}: {evaluation:?}");
     }
 }
 
 #[test]
 fn a_refusal_names_the_rule_its_version_and_its_reason() {
-    let judgement = verdict(
+    let evaluation = verdict(
         r#"@id("b") forbid(principal, action, resource); @id("a") @reason("not on sundays") forbid(principal, action, resource);"#,
     );
-    let denial = denial(&judgement);
+    let denial = denial(&evaluation);
     assert_eq!(denial.cause, DenialCause::Policy);
     assert_eq!(denial.reason, "not on sundays");
     assert_eq!(denial.policy, Some(PolicyRef { id: "a".to_owned(), version: "7".to_owned() }));
-    assert_eq!(ids(&judgement), ["a", "b"]);
+    assert_eq!(ids(&evaluation), ["a", "b"]);
     assert_eq!(super::denial(&verdict(&format!("{EVERYTHING};"))).reason, "policy `rules:1` forbids this");
 }
 
@@ -61,12 +61,12 @@ fn what_cannot_be_evaluated_refuses_without_telling_the_value() {
         ("context.arguments.nothing == 1", "test it with `has` first"),
         ("context.session == \"a\"", "test it with `has` first"),
     ] {
-        let judgement = verdict(&format!("{EVERYTHING} when {{ {condition} }};"));
-        let denial = denial(&judgement);
+        let evaluation = verdict(&format!("{EVERYTHING} when {{ {condition} }};"));
+        let denial = denial(&evaluation);
         assert_eq!(denial.cause, DenialCause::Unevaluable, "{condition}");
         assert!(denial.reason.contains("policy `rules:1`") && denial.reason.contains(part), "{}", denial.reason);
         assert!(!denial.reason.contains("hello"));
-        assert_eq!(ids(&judgement), ["rules:1"]);
+        assert_eq!(ids(&evaluation), ["rules:1"]);
     }
 }
 
@@ -75,8 +75,8 @@ fn an_argument_that_cannot_be_expressed_refuses_only_where_it_is_read() {
     let world = World::new();
     let arguments = json!({"to": "ann", "price": 0.123_456, "amount": 1});
     let reader = compile(&format!("@id(\"p\") {EVERYTHING} when {{ context.arguments has price }};"));
-    let judgement = world.call(&reader, &arguments);
-    let denial = denial(&judgement);
+    let evaluation = world.call(&reader, &arguments);
+    let denial = denial(&evaluation);
     assert_eq!(denial.cause, DenialCause::Unevaluable);
     assert!(denial.reason.contains("`price`") && denial.reason.contains("policy `p`"), "{}", denial.reason);
     assert!(!denial.reason.contains("0.123"));
@@ -95,8 +95,8 @@ fn what_was_not_found_out_refuses() {
         "context.address.isLoopback()",
     ] {
         let set = compile(&format!("{EVERYTHING} when {{ {condition} }};"));
-        let judgement = world.call(&set, &json!({"to": "ann"}));
-        assert_eq!(denial(&judgement).cause, DenialCause::Unevaluable, "{condition}");
+        let evaluation = world.call(&set, &json!({"to": "ann"}));
+        assert_eq!(denial(&evaluation).cause, DenialCause::Unevaluable, "{condition}");
     }
     let set = compile(&format!("{EVERYTHING} when {{ context.arguments has to }};"));
     assert_eq!(denial(&world.result(&set, &json!("x"))).cause, DenialCause::Unevaluable);
@@ -134,16 +134,16 @@ fn costs_are_rounded_up() {
         ..History::default()
     });
     let condition = r#"context.spent.today == decimal("1.0001") && context.spent.run == decimal("0.25")"#;
-    let judgement = world.call(&compile(&format!("{EVERYTHING} when {{ {condition} }};")), &json!({"to": "ann"}));
-    assert_eq!(judgement.verdict.kind(), VerdictKind::Deny);
+    let evaluation = world.call(&compile(&format!("{EVERYTHING} when {{ {condition} }};")), &json!({"to": "ann"}));
+    assert_eq!(evaluation.verdict.kind(), VerdictKind::Deny);
 }
 
 #[test]
 fn an_ask_says_who_may_answer_and_a_refusal_beside_it_wins() {
     let ask = r#"@id("ask") @reason("sends mail") @remedy("ask") @approvers("security") @quorum("2") @within("1h")
                  forbid(principal, action in Action::"call", resource);"#;
-    let judgement = verdict(ask);
-    let Verdict::Pass { content: None, asks } = &judgement.verdict else { panic!("{judgement:?}") };
+    let evaluation = verdict(ask);
+    let Verdict::Pass { content: None, asks } = &evaluation.verdict else { panic!("{evaluation:?}") };
     let [ask_one] = asks.as_slice() else { panic!("{asks:?}") };
     assert_eq!((ask_one.reason.as_str(), ask_one.approvers, ask_one.ttl_seconds), ("sends mail", 2, Some(3600)));
     assert_eq!(ask_one.groups, ["security"]);
@@ -154,8 +154,8 @@ fn an_ask_says_who_may_answer_and_a_refusal_beside_it_wins() {
 #[test]
 fn an_ask_about_a_result_refuses() {
     let set = compile(&format!("@remedy(\"ask\") {EVERYTHING};"));
-    let judgement = World::new().result(&set, &json!({"a": 1}));
-    assert!(denial(&judgement).reason.contains("a result cannot be sent for approval"));
+    let evaluation = World::new().result(&set, &json!({"a": 1}));
+    assert!(denial(&evaluation).reason.contains("a result cannot be sent for approval"));
     let set = compile(&format!("@mode(\"shadow\") @remedy(\"ask\") {EVERYTHING};"));
     assert_eq!(World::new().result(&set, &json!(1)).shadow[0].verdict, VerdictKind::Deny);
 }
@@ -166,13 +166,13 @@ fn a_redaction_changes_what_it_finds_and_nothing_else() {
     let set = compile(
         r#"@id("r") @remedy("redact") @fields("body") @detectors("email") forbid(principal, action, resource);"#,
     );
-    let judgement = world.call(&set, &json!({"to": "ann@example.org", "body": "ask bob@example.org"}));
+    let evaluation = world.call(&set, &json!({"to": "ann@example.org", "body": "ask bob@example.org"}));
     let expected = json!({"to": "ann@example.org", "body": "ask [REDACTED-EMAIL]"});
-    assert_eq!(judgement.verdict, Verdict::modify(Content::Arguments(Cow::Owned(members(&expected)))));
-    assert_eq!(ids(&judgement), ["r"]);
-    let judgement = world.call(&set, &json!({"to": "ann@example.org", "body": "ask bob"}));
-    assert_eq!(judgement.verdict, Verdict::allow());
-    assert_eq!(judgement.found, [("body|email".to_owned(), false)].into());
+    assert_eq!(evaluation.verdict, Verdict::modify(Content::Arguments(Cow::Owned(members(&expected)))));
+    assert_eq!(ids(&evaluation), ["r"]);
+    let evaluation = world.call(&set, &json!({"to": "ann@example.org", "body": "ask bob"}));
+    assert_eq!(evaluation.verdict, Verdict::allow());
+    assert_eq!(evaluation.found, [("body|email".to_owned(), false)].into());
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn a_redaction_of_secrets_takes_out_those_of_the_call_by_their_values_and_no_oth
     let facts = Facts { secrets: &secrets, ..world.facts(&event) };
     for (detectors, kind) in [("secret", VerdictKind::Modify), ("email", VerdictKind::Allow)] {
         let set = compile(&format!(r#"@remedy("redact") @detectors("{detectors}") {EVERYTHING};"#));
-        let judgement = judge(&set.slice(&world.subject(Hook::ToolCallRequest)), &facts);
-        assert_eq!(judgement.verdict.kind(), kind, "{detectors}");
-        if let Verdict::Pass { content: Some(content), .. } = &judgement.verdict {
+        let evaluation = judge(&set.slice(&world.subject(Hook::ToolCallRequest)), &facts);
+        assert_eq!(evaluation.verdict.kind(), kind, "{detectors}");
+        if let Verdict::Pass { content: Some(content), .. } = &evaluation.verdict {
             assert!(!content.to_json().to_string().contains("sesame"), "{content:?}");
         }
     }
@@ -195,22 +195,22 @@ fn a_redaction_of_secrets_takes_out_those_of_the_call_by_their_values_and_no_oth
 #[test]
 fn a_redaction_without_detectors_replaces_the_fields() {
     let set = compile(r#"@remedy("redact") @fields("body") forbid(principal, action, resource);"#);
-    let judgement = World::new().call(&set, &json!({"to": "ann", "body": "hello"}));
+    let evaluation = World::new().call(&set, &json!({"to": "ann", "body": "hello"}));
     let expected = json!({"to": "ann", "body": "[REDACTED]"});
-    assert_eq!(judgement.verdict, Verdict::modify(Content::Arguments(Cow::Owned(members(&expected)))));
+    assert_eq!(evaluation.verdict, Verdict::modify(Content::Arguments(Cow::Owned(members(&expected)))));
 }
 
 #[test]
 fn what_was_changed_is_judged_again() {
     let text = r#"@id("r") @remedy("redact") @fields("body") @detectors("email") forbid(principal, action, resource);
                   @id("d") forbid(principal, action, resource) when { context.argumentsText like "*REDACTED*" };"#;
-    let judgement = World::new().call(&compile(text), &json!({"to": "ann", "body": "bob@example.org"}));
-    assert_eq!(denial(&judgement).policy.as_ref().unwrap().id, "d");
+    let evaluation = World::new().call(&compile(text), &json!({"to": "ann", "body": "bob@example.org"}));
+    assert_eq!(denial(&evaluation).policy.as_ref().unwrap().id, "d");
     let text = r#"@id("r") @remedy("redact") @fields("to,body") @detectors("email") forbid(principal, action, resource);
                   @id("d") @remedy("ask") forbid(principal, action, resource) when { context.detected.contains("email") };"#;
-    let judgement = World::new().call(&compile(text), &json!({"to": "ann", "body": "bob@example.org"}));
-    assert_eq!(judgement.verdict.kind(), VerdictKind::Ask, "an ask that was needed once stays: {judgement:?}");
-    assert_eq!(ids(&judgement), ["d", "r"]);
+    let evaluation = World::new().call(&compile(text), &json!({"to": "ann", "body": "bob@example.org"}));
+    assert_eq!(evaluation.verdict.kind(), VerdictKind::Ask, "an ask that was needed once stays: {evaluation:?}");
+    assert_eq!(ids(&evaluation), ["d", "r"]);
 }
 
 #[test]
@@ -276,9 +276,9 @@ fn a_rule_in_shadow_is_only_written_down() {
            @id("s") @mode("shadow") @remedy("redact") @fields("body") forbid(principal, action, resource);
            @id("q") @mode("shadow") @remedy("ask") forbid(principal, action, resource);"#,
     );
-    let judgement = World::new().call(&set, &json!({"to": "ann", "body": "hello"}));
-    assert_eq!(judgement.verdict, Verdict::allow());
-    let words: Vec<_> = judgement.shadow.iter().map(|word| (word.policy.id.as_str(), word.verdict)).collect();
+    let evaluation = World::new().call(&set, &json!({"to": "ann", "body": "hello"}));
+    assert_eq!(evaluation.verdict, Verdict::allow());
+    let words: Vec<_> = evaluation.shadow.iter().map(|word| (word.policy.id.as_str(), word.verdict)).collect();
     use VerdictKind::{Ask, Deny, Modify};
     assert_eq!(words, [("d", Deny), ("e", Deny), ("q", Ask), ("s", Modify)]);
 }
@@ -289,8 +289,8 @@ fn an_event_about_a_tool_without_one_refuses() {
     let set = compile(&format!("{EVERYTHING};"));
     let subject = Subject { tool: None, ..world.subject(Hook::ToolCallRequest) };
     let event = world.event(Hook::ToolCallRequest, Content::Arguments(Cow::Owned(Map::new())));
-    let judgement = judge(&set.slice(&subject), &world.facts(&event));
-    assert_eq!(denial(&judgement).cause, DenialCause::Unevaluable);
+    let evaluation = judge(&set.slice(&subject), &world.facts(&event));
+    assert_eq!(denial(&evaluation).cause, DenialCause::Unevaluable);
 }
 
 #[test]
@@ -333,8 +333,8 @@ fn a_rule_without_an_action_does_not_apply_to_the_gates_own_messages_of_mcp() {
             let hook = Hook::Mcp(Direction::Outbound);
             let subject = Subject { dialect, ..world.subject(hook) };
             let event = world.event(hook, Content::Message(Cow::Borrowed(&message)));
-            let judgement = judge(&set.slice(&subject), &Facts { dialect, ..world.facts(&event) });
-            assert_eq!(judgement.verdict.kind(), expected, "{rule} {dialect:?}: {judgement:?}");
+            let evaluation = judge(&set.slice(&subject), &Facts { dialect, ..world.facts(&event) });
+            assert_eq!(evaluation.verdict.kind(), expected, "{rule} {dialect:?}: {evaluation:?}");
         }
     }
 }

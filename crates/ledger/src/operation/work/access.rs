@@ -104,8 +104,8 @@ impl HeldIntent {
         self.coordinators.iter().filter(|one| one.agent == self.actor && one.status.may_act())
     }
 
-    /// The agent whose grants are delegated with a task: the actor, if it is a coordinator that does so; for whoever may grant
-    /// everything anyway, the first coordinator that does.
+    /// The agent whose grants are delegated with a task: the actor, if it is a coordinator that does so; for principals with
+    /// `tools.manage`, the first coordinator that does.
     pub fn delegating(&self) -> Option<&PrincipalId> {
         let delegates = |one: &&Coordinator| one.guardrails.auto_delegate;
         let others = || self.coordinators.iter().filter(|one| self.manages && one.status.may_act());

@@ -137,8 +137,7 @@ async fn set_tasks<T: Transaction>(
         let task = task_rows::one(transaction, plan.intent, *id).await?;
         let mut task = task.ok_or_else(|| Refusal::no_task(*id))?;
         if !matches!(task.status, TaskStatus::Pending | TaskStatus::Ready) || task.assigned_agent.is_some() {
-            let reason =
-                format!("task {id} is {} or assigned; only tasks that nobody has can change plans", task.status);
+            let reason = format!("task {id} is {} or assigned; only unassigned tasks can change plans", task.status);
             return Err(Refusal::new(Code::TaskStateInvalid, reason).with("task_id", id).into());
         }
         if task.plan.is_some_and(|other| other != plan.id) {

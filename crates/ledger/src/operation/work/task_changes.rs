@@ -152,7 +152,7 @@ pub async fn assign<T: Transaction>(
         one.revoked_grants += move_task(transaction, by, task, TaskStatus::Ready, leaving).await?;
     } else if task.status.is_taken() {
         let reason = format!(
-            "task {} is {}; only a task that nobody has begun can be assigned: let it fail or cancel it first",
+            "task {} is {}; only a task that is not started can be assigned; let it fail or cancel it first",
             task.id, task.status
         );
         return Err(Refusal::new(Code::TaskStateInvalid, reason).with("task_id", task.id).into());

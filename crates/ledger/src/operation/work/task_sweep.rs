@@ -49,8 +49,8 @@ const DUE: &str = "SELECT intent FROM tasks WHERE due <= $1 \
      UNION SELECT intent FROM leases WHERE ended_at IS NULL AND expires_at <= $1 \
      UNION SELECT intent FROM coordinators WHERE due <= $1";
 
-/// Everything that is due in a batch of intents. Intents that another transaction holds are passed over: whoever holds
-/// them, or the next sweep, will do it.
+/// Everything that is due in a batch of intents. Intents that another transaction holds are skipped: that
+/// transaction, or the next sweep, will do it.
 struct SweepWork {
     now: Timestamp,
     passed_over: u32,

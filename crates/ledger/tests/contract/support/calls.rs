@@ -198,7 +198,7 @@ impl Caller {
     }
 
     /// The command that settles this call as executed, with this result.
-    pub fn settlement(&self, call: &Admit, answer: &str) -> Settle {
+    pub fn settlement(&self, call: &Admit, result: &str) -> Settle {
         let mut invocation = call.invocation.clone();
         invocation.status = InvocationStatus::Success;
         invocation.http_status = Some(200);
@@ -209,7 +209,7 @@ impl Caller {
             reserved: call.invocation.cost,
             accounts: Vec::new(),
             invocation,
-            answer: Some(answer.to_owned()),
+            stored_result: Some(result.to_owned()),
             never_sent: false,
             decision: None,
             detached: None,
@@ -217,8 +217,8 @@ impl Caller {
     }
 
     /// Settles this call as executed, with this result.
-    pub async fn settle(&self, call: &Admit, answer: &str) {
-        self.tenant.ledger.settle(Arc::new(self.settlement(call, answer))).await.unwrap();
+    pub async fn settle(&self, call: &Admit, result: &str) {
+        self.tenant.ledger.settle(Arc::new(self.settlement(call, result))).await.unwrap();
     }
 
     /// The record of a call.

@@ -27,7 +27,7 @@ const IN_TEXT: &[(LintCode, &str)] = &[
         LintCode::InjectedInstructions,
         r"\b(system|developer|admin(istrator)?) ?(message|note|notice|override|prompt|instruction)s?:",
     ),
-    // Revoking what the model was told.
+    // Revoking earlier instructions of the model.
     (
         LintCode::InjectedInstructions,
         r"\b(ignore|disregard|forget|override|bypass|circumvent)\b.{0,40}\b(previous|prior|above|earlier|preceding|all|any|other|system|safety|your|these|existing|original)\b.{0,30}\b(instructions?|prompts?|rules?|guidelines?|directives?|polic(y|ies)|restrictions?|safeguards?)\b",

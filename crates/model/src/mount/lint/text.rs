@@ -25,7 +25,7 @@ pub(super) fn check(text: &str, path: &str, others: &OtherNames, findings: &mut 
         findings.add(LintCode::LongText, path, message);
     }
     if text.split_whitespace().any(|run| run.len() > LONG_RUN && !run.contains("://")) {
-        findings.add(LintCode::EncodedText, path, "has a long run of characters that are no words");
+        findings.add(LintCode::EncodedText, path, "contains a long run of non-word characters");
     }
     let plain = plain(text);
     for Pattern { code, found } in pattern::matches(&plain) {
@@ -33,7 +33,7 @@ pub(super) fn check(text: &str, path: &str, others: &OtherNames, findings: &mut 
     }
     // The name of the tool itself is compared as a name.
     if let Some((tool, service)) = others.named_in(&plain).filter(|_| path != "name") {
-        findings.add(LintCode::OtherTool, path, format!("speaks of `{tool}`, a tool of `{service}`"));
+        findings.add(LintCode::OtherTool, path, format!("mentions `{tool}`, a tool of `{service}`"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a change gives somebody more than before.
+//! Which changes widen access.
 
 use super::*;
 use crate::grant::Authority;

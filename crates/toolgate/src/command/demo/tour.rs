@@ -345,7 +345,6 @@ impl<'a> Tour<'a> {
 }
 
 impl Response {
-    /// The members that are printed.
     fn printed_members(&self) -> Members {
         const SUCCESS: [&str; 7] = ["id", "source", "scopes", "status", "result", "grant_id", "revoked_count"];
         const ERROR: [&str; 5] = ["code", "message", "path", "available_scopes", "retry_after_seconds"];

@@ -82,7 +82,7 @@ fn server(entry: &Value, variable: &impl Fn(&str) -> Option<String>) -> Result<S
         return Err("it is disabled".to_owned());
     }
     if entry.get("type").and_then(Value::as_str) == Some("sse") {
-        return Err("it uses the old transport SSE; gates speak streamable HTTP".to_owned());
+        return Err("it uses the old transport SSE; only streamable HTTP is supported".to_owned());
     }
     let url = ["httpUrl", "serverUrl", "url"].iter().find_map(|name| entry.get(name)?.as_str());
     if let Some(url) = url {

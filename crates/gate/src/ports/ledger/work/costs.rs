@@ -40,7 +40,6 @@ pub struct IntentCosts {
     pub summary: CostSummary,
 }
 
-/// The cost of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallCost {
     pub invocation: InvocationId,

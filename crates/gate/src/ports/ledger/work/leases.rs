@@ -16,7 +16,7 @@ pub trait Leases: Send + Sync {
     /// itself renews its lease with it.
     async fn acquire_lease(&self, command: AcquireLease) -> Result<Lease, Refusal>;
     async fn renew_lease(&self, command: RenewLease) -> Result<Lease, Refusal>;
-    /// Releases a lease; by somebody else than its holder it is revoked.
+    /// Releases a lease; by another principal than its holder it is revoked.
     async fn end_lease(&self, command: EndLease) -> Result<Lease, Refusal>;
     /// Returns the leases of an intent that have not ended at this time, oldest first; `None` if the viewer does not see
     /// the intent.

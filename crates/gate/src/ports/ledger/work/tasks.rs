@@ -38,7 +38,6 @@ pub trait Tasks: Send + Sync {
     async fn sweep_work(&self, now: Timestamp) -> Result<u64, Refusal>;
 }
 
-/// Creates tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateTask {
     pub audit: Mandate,
