@@ -22,7 +22,7 @@ use crate::work::Guardrails;
 pub use self::document::{Document, GrantPlace};
 pub use self::problem::{Located, PROBLEM_LIMIT, Place, Problem, in_order, meant, quoted};
 pub use self::tree::FILE_LIMIT;
-pub use self::widening::{authority_widenings, definition_widenings, principal_widenings};
+pub use self::widening::{authority_widenings, definition_widenings, principal_widenings, removal_widening};
 pub use self::write::to_yaml;
 
 mod document;

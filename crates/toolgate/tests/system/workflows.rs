@@ -193,6 +193,31 @@ fn services_policies_and_attributes_of_agents_are_part_of_a_file() {
 }
 
 #[test]
+fn a_version_of_a_service_goes_only_with_consent() {
+    let world = World::sqlite();
+    let admin = world.admin();
+    let version = |version: &str, tools: &str| {
+        format!("  - {{service: cards, version: '{version}', base_url: 'https://cards.example', tools: {{{tools}}}}}\n")
+    };
+    let file = |services: &str| format!("name: gate\nversion: '1'\nservices:\n{services}");
+    let old = version("1", "read: {}, pay: {}");
+    let limited = version("2", "read: {}, pay: {parameters: {amount: {type: integer, maximum: 10}}}");
+    applies(&admin, &file(&old));
+    applies(&admin, &file(&(old.clone() + &limited)));
+    // Without the newest version, calls are made in the one before it, which limits less.
+    let refused = sends(&admin, &file(&old), json!({})).refused(409, "WIDENING_NOT_ALLOWED");
+    assert_eq!(refused["widening"][0]["widens"], json!(["calls of `cards` fall back to version `1`"]));
+    // A tool that its service no longer has can be one that a credential defines.
+    let dropped = old + &version("2", "read: {}");
+    let refused = sends(&admin, &file(&dropped), json!({})).refused(409, "WIDENING_NOT_ALLOWED");
+    assert_eq!(
+        refused["widening"][0]["widens"],
+        json!(["drops the tool `pay`: calls of it fall back to what a credential defines"])
+    );
+    assert_eq!(changes(&applies(&admin, &file(&dropped))), ["update service"]);
+}
+
+#[test]
 fn a_file_that_fails_half_way_leaves_nothing() {
     in_both(|world| {
         let admin = world.admin();

@@ -44,6 +44,7 @@ impl ChangeAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangedObject {
     Agent,
+    Coordinator,
     Grant,
     Plan,
     Policies,
@@ -56,6 +57,7 @@ impl ChangedObject {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
+            Self::Coordinator => "coordinator",
             Self::Grant => "grant",
             Self::Plan => "plan",
             Self::Policies => "policies",

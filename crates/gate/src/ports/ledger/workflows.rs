@@ -13,8 +13,8 @@ use toolgate_model::time::Timestamp;
 use toolgate_model::workflow::{WorkflowName, WorkflowVersion};
 
 use super::{
-    ApplyPolicies, ApplyService, CreateCoordinator, CreateGrant, CreateIntent, CreatePlan, CreatePrincipal, CreateTask,
-    Mandate, RemovePrincipal, RemoveService, RevokeGrant, UpdatePrincipal,
+    ApplyPolicies, ApplyService, ChangeCoordinator, CreateCoordinator, CreateGrant, CreateIntent, CreatePlan,
+    CreatePrincipal, CreateTask, Mandate, RemovePrincipal, RemoveService, RevokeGrant, UpdatePrincipal,
 };
 use crate::refusal::Refusal;
 
@@ -50,10 +50,24 @@ pub struct WorkflowState {
     pub principals: BTreeMap<PrincipalId, Principal>,
     /// The direct grants of these principals that are neither revoked nor expired, by id.
     pub grants: BTreeMap<GrantId, Grant>,
+    /// The coordinator of the work that was created last, unless it has ended.
+    pub coordination: Option<Coordination>,
     /// Counts the changes of the registry.
     pub registry: u64,
     /// The active version of the policies; zero for none.
     pub policies: u64,
+}
+
+/// The coordinator of the work of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Coordination {
+    pub coordinator: CoordinatorId,
+    pub intent: IntentId,
+    pub agent: PrincipalId,
+    /// Whether its guardrails bound anything.
+    pub is_limited: bool,
+    /// The number of tasks of the intent that have not ended.
+    pub open_tasks: u64,
 }
 
 /// A workflow as it was applied last.
@@ -185,6 +199,7 @@ pub enum WorkflowStep {
     ApplyService(Box<ApplyService>),
     ApplyPolicies(Box<ApplyPolicies>),
     CreateIntent(Box<CreateIntent>),
+    ChangeCoordinator(Box<ChangeCoordinator>),
     CreateCoordinator(Box<CreateCoordinator>),
     CreatePlan(Box<CreatePlan>),
     CreateTasks(Box<CreateTask>),
