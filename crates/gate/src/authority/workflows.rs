@@ -190,7 +190,7 @@ impl WorkflowAdministration {
 /// What reading the present state of the parts of a file needs; what changing them needs is checked for each change.
 fn require_sections(caller: &Caller, workflow: &Workflow) -> Result<(), Refusal> {
     let sections = [
-        (!workflow.agents.is_empty(), Permission::ManageAgents),
+        (!workflow.agents.is_empty() || workflow.budget.is_some(), Permission::ManageAgents),
         (!workflow.grants.is_empty() || !workflow.services.is_empty(), Permission::ManageTools),
         (workflow.policies.is_some(), Permission::ManagePolicies),
         (true, Permission::InvokeTools),

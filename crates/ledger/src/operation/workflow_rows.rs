@@ -8,7 +8,7 @@ use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::{Principal, PrincipalId, TenantId};
 use toolgate_model::workflow::{WorkflowName, WorkflowVersion};
 
-use super::{Operation, grant_rows, principals, work};
+use super::{Operation, grant_rows, principals, tenants, work};
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
 
@@ -70,7 +70,9 @@ pub async fn state<T: Transaction>(transaction: &mut T, query: &WorkflowQuery) -
         Some(work) => work::coordination(transaction, tenant, work).await?,
         None => None,
     };
-    Ok(WorkflowState { record, owned, of_others, principals, grants, coordination, registry, policies })
+    let row = transaction.query_optional(tenants::SELECT, values![tenant]).await?;
+    let budget = row.as_ref().map(tenants::read).transpose()?.and_then(|tenant| tenant.budget);
+    Ok(WorkflowState { record, owned, of_others, principals, grants, coordination, budget, registry, policies })
 }
 
 fn object(row: &Row) -> Result<OwnedObject, SqlError> {

@@ -139,6 +139,7 @@ async fn take<T: Transaction>(transaction: &mut T, step: &WorkflowStep, by: &Ent
         WorkflowStep::ApplyService(command) => command.perform(transaction, by).await.map(drop),
         WorkflowStep::ApplyPolicies(command) => command.perform(transaction, by).await.map(drop),
         WorkflowStep::CreateIntent(command) => command.perform(transaction, by).await.map(drop),
+        WorkflowStep::SetTenantBudget(command) => command.perform(transaction, by).await.map(drop),
         WorkflowStep::ChangeCoordinator(command) => command.perform(transaction, by).await.map(drop),
         WorkflowStep::CreateCoordinator(command) => command.perform(transaction, by).await.map(drop),
         WorkflowStep::CreateTasks(command) => {

@@ -77,7 +77,8 @@ pub fn principal_widenings(before: Option<&Principal>, after: &Principal) -> Vec
     reasons
 }
 
-fn is_budget_raised(before: Option<&Budget>, after: Option<&Budget>) -> bool {
+/// Whether a budget allows more than before in anything, or is gone.
+pub fn is_budget_raised(before: Option<&Budget>, after: Option<&Budget>) -> bool {
     fn raised<T: PartialOrd>(before: Option<T>, after: Option<T>) -> bool {
         before.is_some_and(|before| after.is_none_or(|after| after > before))
     }

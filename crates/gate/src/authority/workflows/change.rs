@@ -44,6 +44,7 @@ impl ChangeAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangedObject {
     Agent,
+    Budget,
     Coordinator,
     Grant,
     Plan,
@@ -57,6 +58,7 @@ impl ChangedObject {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
+            Self::Budget => "budget",
             Self::Coordinator => "coordinator",
             Self::Grant => "grant",
             Self::Plan => "plan",

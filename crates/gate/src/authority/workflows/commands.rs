@@ -67,6 +67,9 @@ impl WorkflowAdministration {
                 let command = self.policies.policy_application(caller, new, Self::declared_tools(workflow)).await?;
                 WorkflowStep::ApplyPolicies(Box::new(command))
             }
+            Act::SetBudget(budget) => {
+                WorkflowStep::SetTenantBudget(administration.tenant_budget(caller, caller.tenant(), budget)?)
+            }
             Act::EndCoordinator(id) => {
                 let status = Some(CoordinatorStatus::Completed);
                 let changes = CoordinatorChanges { status, ..CoordinatorChanges::default() };

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::json;
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::grant::Grant;
@@ -11,16 +12,20 @@ use toolgate_model::id::{CoordinatorId, GrantId};
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, PrincipalKind};
 use toolgate_model::service::{ServiceDefinition, ServiceVersion};
+use toolgate_model::spending::Budget;
 use toolgate_model::text::Line;
 use toolgate_model::workflow::{
     DeclaredAgent, DeclaredPlan, Located, Place, Problem, Workflow, authority_widenings, definition_widenings,
-    principal_widenings, removal_widening,
+    is_budget_raised, principal_widenings, removal_widening,
 };
 
 use super::change::{Change, ChangeAction, ChangedObject};
 use super::known::Known;
 use super::resolve::{Desired, DesiredGrant, ExpectedDelegation};
 use crate::ports::ledger::{Coordination, OwnedKind, OwnedObject, Ownership, WorkflowState};
+
+/// What the budget of a file belongs to.
+const TENANT: &str = "tenant";
 
 /// What has to be changed.
 pub(super) struct Difference {
@@ -68,6 +73,8 @@ pub(super) enum Act {
         files: Vec<PolicyFile>,
         expected: u64,
     },
+    /// Sets or removes the budget of the tenant.
+    SetBudget(Option<Budget>),
     /// Ends the coordinator of the previous version.
     EndCoordinator(CoordinatorId),
     /// Creates intent, coordinator, plan and tasks.
@@ -91,6 +98,7 @@ impl Difference {
         difference.gone_agents(desired.workflow, state);
         difference.services(desired.workflow, state, known);
         difference.policies(desired, state, known);
+        difference.budget(desired.workflow, state);
         difference.work(desired, state);
         difference
     }
@@ -103,6 +111,7 @@ impl Difference {
                 ChangedObject::Agent => (OwnedKind::Agent, change.name.clone()),
                 ChangedObject::Service => (OwnedKind::Service, change.name.clone()),
                 ChangedObject::Policies => (OwnedKind::Policies, "active".to_owned()),
+                ChangedObject::Budget => (OwnedKind::Budget, change.name.clone()),
                 _ => return None,
             };
             let owner = state.of_others.get(&OwnedObject { kind, id })?;
@@ -310,6 +319,35 @@ impl Difference {
         let act = Act::ApplyPolicies { files, expected: state.policies };
         let name = (action, ChangedObject::Policies, format!("version {}", state.policies.saturating_add(1)));
         self.add(name, at, (details, widens), act);
+    }
+
+    fn budget(&mut self, workflow: &Workflow, state: &WorkflowState) {
+        let object = OwnedObject { kind: OwnedKind::Budget, id: TENANT.to_owned() };
+        let owned = state.owned.get(&object);
+        let (at, after) = match &workflow.budget {
+            Some(declared) => (Some(declared.at), Some(declared.value)),
+            // A budget that somebody else has set since is theirs.
+            None if owned.is_some_and(|owned| owned.budget == state.budget) => (None, None),
+            None => {
+                self.released.extend(owned.map(|_| object));
+                return;
+            }
+        };
+        if after == state.budget {
+            return;
+        }
+        if after.is_some() {
+            self.taken.insert(object, Ownership { budget: after, ..Ownership::default() });
+        } else {
+            self.released.insert(object);
+        }
+        let shown = |budget: Option<Budget>| budget.map_or_else(|| "none".to_owned(), |one| json!(one).to_string());
+        let details = vec![format!("{} -> {}", shown(state.budget), shown(after))];
+        let raised = is_budget_raised(state.budget.as_ref(), after.as_ref());
+        let widens = raised.then(|| "raises or removes the budget of the tenant".to_owned()).into_iter().collect();
+        let action = if after.is_some() { ChangeAction::Update } else { ChangeAction::Remove };
+        let name = (action, ChangedObject::Budget, TENANT.to_owned());
+        self.add(name, at, (details, widens), Act::SetBudget(after));
     }
 
     fn work(&mut self, desired: &Desired<'_>, state: &WorkflowState) {
