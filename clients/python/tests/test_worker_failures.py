@@ -54,12 +54,15 @@ class PlayedGate:
         }
         self.requests: list[tuple[str, str]] = []
         self.renewals = 0
+        self.listed: list[str] = []
         self.lose_response_of: list[str] = []
         self.refuse: dict[str, tuple[int, str]] = {}
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         name = f"{request.method} {request.url.path.removeprefix('/api/v1')}"
         self.requests.append((request.method, name))
+        if name == "GET /intents":
+            self.listed.append(request.url.params["status"])
         body = json.loads(request.content or "null")
         if name in self.refuse:
             status, code = self.refuse[name]
@@ -121,6 +124,12 @@ def gate() -> PlayedGate:
 @Worker()
 def process(ctx):
     return {"attempt": ctx.task.attempt}
+
+
+def test_only_open_intents_are_listed(gate):
+    with gate.client() as client:
+        process.run_once(client)
+    assert gate.listed == ["draft", "active", "blocked"]
 
 
 def test_a_change_whose_response_is_lost_is_made_once(gate):

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::spending::AccountKind;
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
@@ -15,10 +16,11 @@ endpoints! {
 
     /// List budgets with what was used and what remains
     ///
-    /// Every principal may read its own; those of all agents and of the tenant need `agents.manage` or `audit.read`.
+    /// Every principal may read its own and those of coordinators that it is; those of all agents, of all coordinators and
+    /// of the tenant need `agents.manage` or `audit.read`.
     ListBudgets = GET "/api/v1/budgets" as "list_budgets" {
         query: BudgetQuery,
-        reply: OK BudgetPage = "A page of budgets: those of the tenant first, then those of its agents by id.",
+        reply: OK BudgetPage = "A page of budgets: those of the tenant first, then those of its agents and of coordinators, by id.",
     }
 
     /// Stop the calls of an agent, of a tenant or of the whole gate
@@ -43,7 +45,7 @@ endpoints! {
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetQuery {
-    /// Only the budget of this agent.
+    /// Only the budget of this agent and those of coordinators that it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<PrincipalId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,8 +64,8 @@ pub struct BudgetPage {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetUse {
     pub account: AccountKind,
-    /// The agent; `null` for the tenant.
-    pub account_id: Option<PrincipalId>,
+    /// The agent or the coordinator; `null` for the tenant.
+    pub account_id: Option<String>,
     pub period: BudgetPeriod,
     /// When it began to count.
     pub since: Timestamp,
@@ -82,14 +84,6 @@ pub struct BudgetUse {
     pub remaining_cost_usd: Option<f64>,
     #[schemars(range(min = 1, max = 100))]
     pub warn_at_percent: u8,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum AccountKind {
-    Agent,
-    Tenant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

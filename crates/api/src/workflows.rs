@@ -73,7 +73,7 @@ pub struct AppliedWorkflow {
 pub struct WorkflowChange {
     /// `create`, `update`, `replace`, `remove` or `revoke`.
     pub action: String,
-    /// `agent`, `grant`, `service`, `policies`, `plan` or `workflow`.
+    /// `agent`, `budget`, `coordinator`, `grant`, `service`, `policies`, `plan` or `workflow`.
     pub object: String,
     /// The id of the object, or what a new one is about.
     pub name: String,

@@ -388,8 +388,10 @@ impl Pipeline {
         if refusal.code() != Code::ApprovalCancelled {
             return refusal;
         }
-        let stopped = self.stops.stopped(call.caller.tenant(), &call.agent).await;
-        stopped.map_or(refusal, |stopped| stopped.refusal())
+        match self.stops.stopped(call).await {
+            Ok(Some(stopped)) => stopped.refusal(),
+            Ok(None) | Err(_) => refusal,
+        }
     }
 
     /// Lets calls in flight look whether they were stopped, if another process has stopped something.

@@ -35,6 +35,28 @@ pub enum Account {
     Coordinator(String),
 }
 
+/// What an account belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountKind {
+    Agent,
+    Coordinator,
+    Run,
+    Tenant,
+}
+
+impl AccountKind {
+    /// The displayed form.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Coordinator => "coordinator",
+            Self::Run => "run",
+            Self::Tenant => "tenant",
+        }
+    }
+}
+
 impl Account {
     /// Whether it begins anew every day. Other accounts have no end.
     pub fn is_daily(&self) -> bool {
@@ -42,12 +64,12 @@ impl Account {
     }
 
     /// The kind, as shown to callers and in the log.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> AccountKind {
         match self {
-            Self::Agent(_) | Self::AgentTotal(_) => "agent",
-            Self::Tenant | Self::TenantTotal => "tenant",
-            Self::Run { .. } => "run",
-            Self::Coordinator(_) => "coordinator",
+            Self::Agent(_) | Self::AgentTotal(_) => AccountKind::Agent,
+            Self::Tenant | Self::TenantTotal => AccountKind::Tenant,
+            Self::Run { .. } => AccountKind::Run,
+            Self::Coordinator(_) => AccountKind::Coordinator,
         }
     }
 

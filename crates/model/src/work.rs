@@ -3,7 +3,7 @@
 
 pub use self::binding::{AgentWork, BindingError, BoundContext, RunningTask};
 pub use self::coordinator::{Coordinator, CoordinatorKind, CoordinatorStatus};
-pub use self::cost::{CostEntry, CostKind, CostSummary};
+pub use self::cost::{CostEntry, CostKind, CostSummary, dollars};
 pub use self::dependencies::{DependencyError, check_dependencies};
 pub use self::guardrails::{GuardrailError, Guardrails};
 pub use self::intent::{Intent, IntentChange, IntentStatus, Participant, StatePatch, StatePatchError};

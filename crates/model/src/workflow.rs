@@ -15,6 +15,7 @@ use crate::id::CredentialId;
 use crate::principal::{PrincipalChanges, PrincipalId, PrincipalKind};
 use crate::scope::Scope;
 use crate::service::ServiceDefinition;
+use crate::spending::Budget;
 use crate::text::{Line, identifiers};
 use crate::time::Timestamp;
 use crate::work::Guardrails;
@@ -22,7 +23,9 @@ use crate::work::Guardrails;
 pub use self::document::{Document, GrantPlace};
 pub use self::problem::{Located, PROBLEM_LIMIT, Place, Problem, in_order, meant, quoted};
 pub use self::tree::FILE_LIMIT;
-pub use self::widening::{authority_widenings, definition_widenings, principal_widenings};
+pub use self::widening::{
+    authority_widenings, definition_widenings, is_budget_raised, principal_widenings, removal_widening,
+};
 pub use self::write::to_yaml;
 
 mod document;
@@ -57,6 +60,8 @@ pub struct Workflow {
     pub agents: Vec<DeclaredAgent>,
     pub services: Vec<Located<ServiceDefinition>>,
     pub policies: Option<Located<DeclaredPolicies>>,
+    /// The budget of the tenant.
+    pub budget: Option<Located<Budget>>,
     pub plan: Option<Located<DeclaredPlan>>,
 }
 

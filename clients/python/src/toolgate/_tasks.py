@@ -55,8 +55,11 @@ def ready_tasks(core: Core, search: Search, agent: str) -> Flow[list[Task]]:
     if search.intent_id is not None:
         intents = [search.intent_id]
     else:
-        found = yield from core.pages(dict, "intents", "intents")
-        intents = [decode(str, intent.get("id")) for intent in found if intent.get("status") in OPEN]
+        intents = []
+        for status in OPEN:
+            # Ended intents stay, and there may be many of them.
+            found = yield from core.pages(dict, "intents", "intents", status=status)
+            intents.extend(decode(str, intent.get("id")) for intent in found if intent.get("status") == status)
     tasks: list[Task] = []
     for intent in intents:
         try:

@@ -12,7 +12,7 @@ use toolgate_model::work::{CoordinatorKind, CoordinatorStatus, Guardrails};
 use super::describe_optional_version;
 use crate::endpoint::{RequestBody, endpoints};
 use crate::reading::present;
-use crate::reply::constants;
+use crate::reply::{Dollars, constants};
 
 endpoints! {
     tag "coordinators" = "Agents that coordinate an intent within guardrails, which their supervisor sets.";
@@ -138,6 +138,8 @@ pub struct Coordinator {
     pub status: CoordinatorStatus,
     #[schemars(with = "Guardrails")]
     pub guardrails: Map<String, Value>,
+    /// `null` unless `guardrails` limits calls or costs.
+    pub usage: Option<CoordinatorUsage>,
     pub heartbeat_interval_seconds: u32,
     pub last_heartbeat: Option<Timestamp>,
     pub granted_at: Timestamp,
@@ -145,4 +147,15 @@ pub struct Coordinator {
     /// For `If-Match`; every change of the coordinator raises it.
     pub version: u64,
     pub metadata: Map<String, Value>,
+}
+
+/// What the calls have used that a coordinator governs, those in flight included.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CoordinatorUsage {
+    pub calls: u64,
+    pub remaining_calls: Option<u64>,
+    #[schemars(with = "Dollars")]
+    pub cost_usd: f64,
+    #[schemars(with = "Option<Dollars>")]
+    pub remaining_cost_usd: Option<f64>,
 }

@@ -20,9 +20,19 @@ impl Administration {
         tenant: &TenantId,
         budget: Option<Budget>,
     ) -> Result<Tenant, Refusal> {
+        self.spending.set_tenant_budget(self.tenant_budget(caller, tenant, budget)?).await
+    }
+
+    /// The command that sets or removes the budget of a tenant.
+    pub(super) fn tenant_budget(
+        &self,
+        caller: &Caller,
+        tenant: &TenantId,
+        budget: Option<Budget>,
+    ) -> Result<SetTenantBudget, Refusal> {
         require_manager_of(caller, tenant)?;
         let audit = caller.mandate(self.clock.now());
-        self.spending.set_tenant_budget(SetTenantBudget { audit, tenant: tenant.clone(), budget }).await
+        Ok(SetTenantBudget { audit, tenant: tenant.clone(), budget })
     }
 
     /// Stops calls. Every admission after this returns sees it, on every replica.

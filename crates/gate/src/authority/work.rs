@@ -27,7 +27,7 @@ mod estimate;
 mod intents;
 mod leases;
 mod plans;
-mod tasks;
+pub(in crate::authority) mod tasks;
 mod timeline;
 
 /// The administration of coordinated work.

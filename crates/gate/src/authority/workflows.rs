@@ -176,7 +176,8 @@ impl WorkflowAdministration {
             digest: sha256(document.as_bytes()).to_hex(),
             widenings: u64::try_from(widenings).unwrap_or(u64::MAX),
         };
-        self.workflows.apply_workflow(command).await?;
+        let applied = self.workflows.apply_workflow(command).await;
+        applied.map_err(|refusal| at_requirement(refusal, workflow))?;
         application.applied = true;
         Ok(application)
     }
@@ -189,7 +190,7 @@ impl WorkflowAdministration {
 /// What reading the present state of the parts of a file needs; what changing them needs is checked for each change.
 fn require_sections(caller: &Caller, workflow: &Workflow) -> Result<(), Refusal> {
     let sections = [
-        (!workflow.agents.is_empty(), Permission::ManageAgents),
+        (!workflow.agents.is_empty() || workflow.budget.is_some(), Permission::ManageAgents),
         (!workflow.grants.is_empty() || !workflow.services.is_empty(), Permission::ManageTools),
         (workflow.policies.is_some(), Permission::ManagePolicies),
         (true, Permission::InvokeTools),
@@ -256,6 +257,22 @@ fn widening_not_allowed(changes: &[Change]) -> Refusal {
         widening.len()
     );
     Refusal::new(Code::WideningNotAllowed, reason).with("widening", widening)
+}
+
+/// A task that its agent could not claim is a problem of the file, at what the task requires.
+fn at_requirement(refusal: Refusal, workflow: &Workflow) -> Refusal {
+    if refusal.code() != Code::InsufficientToolAccess {
+        return refusal;
+    }
+    let detail = |name: &str| refusal.details().find(|(own, _)| *own == name).and_then(|(_, value)| value.as_str());
+    let (task, service) = (detail("task"), detail("service"));
+    let mut tasks = workflow.plan.iter().flat_map(|plan| &plan.value.tasks);
+    let declared = tasks.find(|declared| Some(declared.name.value.as_str()) == task);
+    let Some(declared) = declared else { return refusal };
+    let mut requirements = declared.requires_tools.iter().filter(|requirement| requirement.required);
+    let requirement = requirements.find(|requirement| Some(requirement.service.value.as_str()) == service);
+    let at = requirement.map_or(declared.name.at, |requirement| requirement.at);
+    invalid(vec![Problem::new(at, "plan", refusal.reason())])
 }
 
 /// A refusal of one change, with the change.

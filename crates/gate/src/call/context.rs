@@ -47,7 +47,12 @@ pub(crate) async fn bind(
     (now, freshness): (Timestamp, Freshness),
 ) -> Result<BoundContext, Refusal> {
     let held = held_grants.held_grants(tenant, agent, now, freshness).await?;
-    work(&held).bind(context, now).map_err(|error| mismatch(&error))
+    let work = work(&held);
+    let bound = match work.bind(context, now) {
+        Err(_) if work.is_cut() => held_grants.named_work(tenant, agent, context).await?.bind(context, now),
+        bound => bound,
+    };
+    bound.map_err(|error| mismatch(&error))
 }
 
 fn work(held: &HeldGrants) -> &AgentWork {

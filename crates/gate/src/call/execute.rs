@@ -138,7 +138,7 @@ impl Pipeline {
         let stopped = tokio::select! {
             biased;
             execution = &mut executing => return execution,
-            stopped = self.stops.wait(call.caller.tenant(), &call.agent) => stopped,
+            stopped = self.stops.wait(call) => stopped,
         };
         if is_renewing() {
             return executing.await;

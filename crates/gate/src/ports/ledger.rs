@@ -55,8 +55,8 @@ pub use self::work::{
     Viewer,
 };
 pub use self::workflows::{
-    ApplyWorkflow, OwnedKind, OwnedObject, Ownership, WorkflowDetails, WorkflowQuery, WorkflowRecord, WorkflowState,
-    WorkflowStep, WorkflowWork, Workflows,
+    ApplyWorkflow, Coordination, OwnedKind, OwnedObject, Ownership, WorkflowDetails, WorkflowQuery, WorkflowRecord,
+    WorkflowState, WorkflowStep, WorkflowWork, Workflows,
 };
 
 mod approval_links;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{Freshness, Generation, GrantLookup, HeldGrant, HeldGrants};
 use toolgate_gate::refusal::Refusal;
+use toolgate_model::context::GrantContext;
 use toolgate_model::credential::Credential;
 use toolgate_model::grant::{Grant, Lineage};
 use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
-use toolgate_model::work::Coordinator;
+use toolgate_model::work::{AgentWork, Coordinator};
 
 use super::grant_lists::with_lineages;
 use super::grant_rows::{self, COLUMNS, lineage};
@@ -47,6 +48,16 @@ impl<E: Engine> GrantLookup for SqlLedger<E> {
         let found = Arc::new(self.engine.read(read).await?);
         self.held_grants.put(key, Arc::clone(&found), generation, now);
         Ok(found)
+    }
+
+    async fn named_work(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        context: &GrantContext,
+    ) -> Result<AgentWork, Refusal> {
+        let (tenant, agent, context) = (tenant.clone(), agent.clone(), context.clone());
+        self.engine.read(agent_work::ReadNamedWork { tenant, agent, context }).await
     }
 
     async fn held_grant(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<HeldGrant>>, Refusal> {

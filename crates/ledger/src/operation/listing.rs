@@ -5,6 +5,9 @@ use toolgate_gate::ports::ledger::{Page, PageRequest};
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::Transaction;
 
+/// How many bytes of stored JSON one page has at most.
+pub const PAGE_BYTES: u64 = 8 << 20;
+
 /// The conditions of a list, with their parameters.
 #[derive(Default)]
 pub struct Conditions<'a> {
@@ -77,6 +80,45 @@ impl<'a> Conditions<'a> {
     ) -> Result<Page<Item>, Failure> {
         let select = |condition: &str| format!("SELECT {columns} FROM {table} WHERE {condition}");
         self.page_of(transaction, select, order, page, read, cursor).await
+    }
+
+    /// Like [`Conditions::page`], for rows whose size, in SQL, differs much: a page ends before [`PAGE_BYTES`], and has one
+    /// row at least.
+    pub async fn page_within<T: Transaction, Item>(
+        self,
+        transaction: &mut T,
+        (columns, table, order): (&str, &str, &str),
+        size: &str,
+        page: &PageRequest,
+        read: impl Fn(&Row) -> Result<Item, SqlError>,
+        cursor: impl Fn(&Item) -> String,
+    ) -> Result<Page<Item>, Failure> {
+        let limit = self.fitting(transaction, (size, table, order), page.limit).await?;
+        let page = PageRequest { limit, ..page.clone() };
+        self.page(transaction, (columns, table, order), &page, read, cursor).await
+    }
+
+    /// How many of the first rows fit into one page.
+    pub async fn fitting<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        (size, table, order): (&str, &str, &str),
+        limit: u32,
+    ) -> Result<u32, Failure> {
+        let mut values = self.values.clone();
+        values.push(Value::from(limit));
+        let (condition, last) = (&self.sql, values.len());
+        let sql =
+            format!("SELECT id, CAST({size} AS BIGINT) FROM {table} WHERE {condition} ORDER BY {order} LIMIT ${last}");
+        let (mut bytes, mut count) = (0_u64, 0_u32);
+        for row in &transaction.query(&sql, &values).await? {
+            bytes = bytes.saturating_add(row.count(1)?);
+            if bytes > PAGE_BYTES {
+                break;
+            }
+            count = count.saturating_add(1);
+        }
+        Ok(count.max(1))
     }
 
     /// Like [`Conditions::page`], for any selected columns.

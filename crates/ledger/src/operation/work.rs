@@ -23,7 +23,8 @@ mod agent_access;
 pub mod agent_work;
 mod auto_delegation;
 mod claims;
-mod coordinator_rows;
+mod coordination;
+pub mod coordinator_rows;
 mod coordinators;
 mod costs;
 mod endings;
@@ -33,13 +34,16 @@ mod intents;
 mod leases;
 mod participants;
 mod plans;
+mod retention;
 mod task_changes;
 mod task_context;
 mod task_rows;
 mod task_sweep;
 mod tasks;
 
+pub use self::coordination::{coordination, hold_coordination};
 pub use self::task_context::{complete_context, read_shared, share_tasks};
+pub use self::tasks::require_claimable;
 
 /// An event of an intent with its entry in the audit log.
 struct Noted {

@@ -8,7 +8,7 @@ use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::{Principal, PrincipalId, TenantId};
 use toolgate_model::workflow::{WorkflowName, WorkflowVersion};
 
-use super::{Operation, grant_rows, principals};
+use super::{Operation, grant_rows, principals, tenants, work};
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
 
@@ -65,7 +65,14 @@ pub async fn state<T: Transaction>(transaction: &mut T, query: &WorkflowQuery) -
         Some(row) => (row.count(0)?, row.count(1)?),
         None => (0, 0),
     };
-    Ok(WorkflowState { record, owned, of_others, principals, grants, registry, policies })
+    let work = record.as_ref().and_then(|record| record.details.work.as_ref());
+    let coordination = match work {
+        Some(work) => work::coordination(transaction, tenant, work).await?,
+        None => None,
+    };
+    let row = transaction.query_optional(tenants::SELECT, values![tenant]).await?;
+    let budget = row.as_ref().map(tenants::read).transpose()?.and_then(|tenant| tenant.budget);
+    Ok(WorkflowState { record, owned, of_others, principals, grants, coordination, budget, registry, policies })
 }
 
 fn object(row: &Row) -> Result<OwnedObject, SqlError> {
@@ -145,7 +152,7 @@ async fn grants_of<'a, T: Transaction>(
     Ok(grants)
 }
 
-/// Locks what a state consists of against changes until the transaction ends: in the global order principals,
+/// Locks what a state consists of against changes until the transaction ends: in the global order principals, intents,
 /// credentials, grants, registry, and then the workflow itself.
 pub async fn hold<T: Transaction>(
     transaction: &mut T,
@@ -157,6 +164,9 @@ pub async fn hold<T: Transaction>(
     let agents: BTreeSet<&PrincipalId> = query.agents.iter().chain(expected.principals.keys()).collect();
     for agent in agents {
         principals::locked(transaction, tenant, agent, T::FOR_UPDATE).await?;
+    }
+    if let Some(former) = &expected.coordination {
+        work::hold_coordination(transaction, tenant, former.intent).await?;
     }
     let of_grants = expected.grants.values().map(|grant| grant.credential);
     let credentials: BTreeSet<CredentialId> = of_grants.chain(credentials.iter().copied()).collect();

@@ -14,6 +14,7 @@ use toolgate_model::id::CredentialId;
 
 use super::administration::{Administration, Entitled};
 use super::record::{Entry, record};
+use super::work::require_claimable;
 use super::workflow_rows::{ReadWorkflowState, hold, state, store};
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, json_text};
@@ -138,8 +139,13 @@ async fn take<T: Transaction>(transaction: &mut T, step: &WorkflowStep, by: &Ent
         WorkflowStep::ApplyService(command) => command.perform(transaction, by).await.map(drop),
         WorkflowStep::ApplyPolicies(command) => command.perform(transaction, by).await.map(drop),
         WorkflowStep::CreateIntent(command) => command.perform(transaction, by).await.map(drop),
+        WorkflowStep::SetTenantBudget(command) => command.perform(transaction, by).await.map(drop),
+        WorkflowStep::ChangeCoordinator(command) => command.perform(transaction, by).await.map(drop),
         WorkflowStep::CreateCoordinator(command) => command.perform(transaction, by).await.map(drop),
-        WorkflowStep::CreateTasks(command) => command.perform(transaction, by).await.map(drop),
+        WorkflowStep::CreateTasks(command) => {
+            let created = command.perform(transaction, by).await?;
+            require_claimable(transaction, by, &created).await
+        }
         WorkflowStep::CreatePlan(command) => command.perform(transaction, by).await.map(drop),
     }
 }

@@ -8,14 +8,15 @@ use toolgate_gate::ports::ledger::{
 };
 use toolgate_gate::refusal::Code;
 use toolgate_model::id::{CostId, IntentId, PlanId, TaskId};
+use toolgate_model::work::limits::INTENTS;
 use toolgate_model::work::{
-    CostEntry, CostKind, IntentChange, IntentEventKind, IntentStatus, Plan, PlanDetails, PlanState, StatePatch, Task,
-    TaskStatus,
+    CostEntry, CostKind, Intent, IntentChange, IntentEventKind, IntentStatus, Plan, PlanDetails, PlanState, StatePatch,
+    Task, TaskStatus,
 };
 use toolgate_testkit::ledger_fixture::LedgerFixture;
 
 use super::support::work::Office;
-use super::support::{detail, refused};
+use super::support::{detail, number, refused, run};
 
 contract! {
     an_intent_exists_only_for_those_who_take_part_in_it,
@@ -32,6 +33,8 @@ contract! {
     costs_are_summed_by_agent_and_task,
     an_agent_that_left_sees_the_intent_no_more,
     intents_of_other_tenants_do_not_exist,
+    a_page_ends_before_it_becomes_too_large,
+    one_intent_too_many_takes_the_place_of_one_that_ended_long_ago,
 }
 
 async fn an_intent_exists_only_for_those_who_take_part_in_it(fixture: &LedgerFixture) {
@@ -189,7 +192,7 @@ async fn an_intent_that_ends_ends_everything_below_it(fixture: &LedgerFixture) {
     let (begun, ready) = (office.begun(&office.worker).await, office.task().await);
     let plan = plan(&office, &[]).await;
     let change = ChangeIntent {
-        audit: office.by(&office.coordinator).await,
+        audit: office.tenant.audit(),
         id: office.intent,
         expected_version: 1,
         change: IntentChange::Status { status: IntentStatus::Abandoned, reason: Some("no budget".to_owned()) },
@@ -345,4 +348,65 @@ async fn intents_of_other_tenants_do_not_exist(fixture: &LedgerFixture) {
         },
     };
     refused(&other.tenant, Code::IntentNotFound, ledger.create_intent(below)).await;
+}
+
+async fn a_page_ends_before_it_becomes_too_large(fixture: &LedgerFixture) {
+    let office = Office::new(fixture).await;
+    let text = "x".repeat(1 << 20);
+    for _ in 0..10 {
+        let id = IntentId::new(office.tenant.now(), random().unwrap());
+        let intent = Intent { id, state: json!({"text": text}).as_object().cloned().unwrap(), ..office.new_intent() };
+        let command = CreateIntent { audit: office.by(&office.coordinator).await, intent };
+        office.tenant.ledger.create_intent(command).await.unwrap();
+    }
+    let (ledger, tenant) = (&office.tenant.ledger, &office.tenant.id);
+    let list = async |page| ledger.intents(tenant, IntentFilter::default(), &Viewer::Everything, page).await.unwrap();
+    let first = list(PageRequest::first(1000)).await;
+    assert!((6..=8).contains(&first.items.len()), "{}", first.items.len());
+    let rest = list(PageRequest { after: first.next, ..PageRequest::first(1000) }).await;
+    assert_eq!((first.items.len() + rest.items.len(), rest.next), (11, None));
+    let one = list(PageRequest::first(1)).await;
+    assert_eq!(one.items.len(), 1);
+}
+
+async fn one_intent_too_many_takes_the_place_of_one_that_ended_long_ago(fixture: &LedgerFixture) {
+    let office = Office::new(fixture).await;
+    let (ledger, tenant) = (&office.tenant.ledger, office.tenant.id.clone());
+    let task = office.begun(&office.worker).await;
+    office.move_to(&office.worker, task.id, TaskStatus::Completed).await.unwrap();
+    let end = ChangeIntent {
+        audit: office.tenant.audit(),
+        id: office.intent,
+        expected_version: 1,
+        change: IntentChange::Status { status: IntentStatus::Completed, reason: None },
+    };
+    ledger.change_intent(end).await.unwrap();
+    let now = office.tenant.now().as_millis();
+    let sql = format!(
+        "INSERT INTO intents (id, tenant, version, status, title, description, state, constraints, depends_on, created_by, \
+         created_at, updated_at) \
+         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {}) \
+         SELECT 'intent_7ZZZZZZZZZ00000000000' || SUBSTR(CAST(100000 + n AS TEXT), 2, 5), '{tenant}', 1, 'completed', 'a', \
+         'b', '{{}}', '{{}}', '[]', '{}', {now}, {now} FROM numbers",
+        INTENTS - 1,
+        office.coordinator.agent
+    );
+    run(fixture, &sql).await;
+    let create = async || {
+        let intent = Intent { id: IntentId::new(office.tenant.now(), random().unwrap()), ..office.new_intent() };
+        let command = CreateIntent { audit: office.by(&office.coordinator).await, intent };
+        ledger.create_intent(command).await
+    };
+    // What has ended lately is kept.
+    refused(&office.tenant, Code::WorkLimitReached, create()).await;
+    assert!(ledger.intent(&tenant, office.intent, &Viewer::Everything).await.unwrap().is_some());
+    office.tenant.wait(31 * 86_400);
+    create().await.unwrap();
+    // The oldest one is gone with all of its work, and the audit log says so.
+    assert!(ledger.intent(&tenant, office.intent, &Viewer::Everything).await.unwrap().is_none());
+    assert!(ledger.task(&tenant, task.id, &Viewer::Everything).await.unwrap().is_none());
+    let events = office.tenant.events().await;
+    let reason = |event: &serde_json::Value| event["data"]["reason"].as_str().map(str::to_owned);
+    assert!(events.iter().filter_map(reason).any(|reason| reason.starts_with("deleted to make room")));
+    assert_eq!(number(fixture, &format!("SELECT COUNT(*) FROM intents WHERE tenant = '{tenant}'")).await, 10_000);
 }

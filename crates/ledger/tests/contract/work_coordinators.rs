@@ -2,21 +2,23 @@
 
 use serde_json::{Value, json};
 use toolgate_gate::ports::ledger::{
-    ChangeCoordinator, CoordinatorChanges, CreateCoordinator, CreateTask, Freshness, SendHeartbeat, Viewer,
+    ChangeCoordinator, ChangeIntent, CoordinatorChanges, CreateCoordinator, CreateTask, Freshness, SendHeartbeat,
+    Viewer,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::context::GrantContext;
 use toolgate_model::id::{CoordinatorId, GrantId};
-use toolgate_model::work::{Coordinator, CoordinatorStatus, Guardrails, TaskStatus};
+use toolgate_model::work::{Coordinator, CoordinatorStatus, Guardrails, IntentChange, IntentStatus, TaskStatus};
 use toolgate_testkit::ledger_fixture::LedgerFixture;
 
 use super::support::calls::Caller;
-use super::support::refused;
 use super::support::work::Office;
+use super::support::{detail, refused};
 
 contract! {
     only_its_supervisor_changes_a_coordinator,
     its_own_supervisor_may_only_narrow,
+    nobody_is_rid_of_guardrails_by_ending_the_intent,
     a_coordinator_governs_everything_below_its_grants,
     nobody_escapes_guardrails_by_narrowing_the_context,
     a_coordinator_of_another_intent_does_not_govern_a_bound_grant,
@@ -80,6 +82,60 @@ async fn its_own_supervisor_may_only_narrow(fixture: &LedgerFixture) {
     refused(&office.tenant, Code::PermissionDenied, own(status(CoordinatorStatus::Completed))).await;
     let soon = CoordinatorChanges { expires_at: Some(Some(office.tenant.later(1))), ..CoordinatorChanges::default() };
     refused(&office.tenant, Code::PermissionDenied, own(soon)).await;
+}
+
+async fn nobody_is_rid_of_guardrails_by_ending_the_intent(fixture: &LedgerFixture) {
+    let office = Office::new(fixture).await;
+    let source = office.source().await;
+    let one = office.govern(json!({"max_tool_invocations": 5})).await;
+    office.govern_agent(&office.helper.agent, json!({"auto_delegate": true})).await;
+    let (ledger, tenant) = (&office.tenant.ledger, &office.tenant.id);
+    let end = |audit, status| ChangeIntent {
+        audit,
+        id: office.intent,
+        expected_version: 1,
+        change: IntentChange::Status { status, reason: None },
+    };
+    // The coordinator itself, which created the intent, and another coordinator.
+    for by in [&office.coordinator, &office.helper] {
+        for status in [IntentStatus::Completed, IntentStatus::Abandoned] {
+            let ended = ledger.change_intent(end(office.by(by).await, status));
+            let refusal = refused(&office.tenant, Code::PermissionDenied, ended).await;
+            assert_eq!(detail(&refusal, "coordinator_id"), json!(one.id));
+        }
+    }
+    assert_eq!(governing(&office.coordinator, source.id).await, [one.id]);
+    // Whoever may change the guardrails may end them with the intent.
+    ledger.change_intent(end(office.tenant.audit(), IntentStatus::Completed)).await.unwrap();
+    assert_eq!(
+        ledger.coordinator(tenant, one.id, &Viewer::Everything).await.unwrap().unwrap().status,
+        CoordinatorStatus::Completed
+    );
+
+    // Its own supervisor may not be rid of them either; without limits there is nothing to be rid of.
+    let other = office.another().await;
+    let own = other.govern(json!({"auto_delegate": true})).await;
+    let limited = Coordinator {
+        id: CoordinatorId::new(office.tenant.now(), [9; 10]),
+        supervisor: office.coordinator.agent.clone(),
+        guardrails: Guardrails { max_tool_invocations: Some(10), ..Guardrails::default() },
+        ..own
+    };
+    let command = CreateCoordinator { audit: office.by(&office.coordinator).await, coordinator: limited.clone() };
+    ledger.create_coordinator(command).await.unwrap();
+    let ends = async || {
+        let audit = office.by(&office.coordinator).await;
+        ledger.change_intent(ChangeIntent { id: other.intent, ..end(audit, IntentStatus::Completed) }).await
+    };
+    refused(&office.tenant, Code::PermissionDenied, ends()).await;
+    let done = ChangeCoordinator {
+        audit: office.tenant.audit(),
+        id: limited.id,
+        expected_version: None,
+        changes: status(CoordinatorStatus::Completed),
+    };
+    ledger.change_coordinator(done).await.unwrap();
+    ends().await.unwrap();
 }
 
 /// The coordinators that govern calls of this agent through this grant.

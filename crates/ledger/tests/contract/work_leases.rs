@@ -6,6 +6,7 @@ use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{AcquireLease, EndLease, RenewLease, Viewer};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::id::LeaseId;
+use toolgate_model::work::limits::LEASES;
 use toolgate_model::work::{Lease, LeaseScope, LeaseStatus, Task, TaskStatus};
 use toolgate_testkit::ledger_fixture::LedgerFixture;
 
@@ -19,6 +20,7 @@ contract! {
     a_task_is_given_back_or_fails_with_its_lease,
     an_expired_lease_gives_way_before_it_is_swept,
     time_ends_leases_and_overdue_tasks_once,
+    nobody_takes_the_places_of_others_and_tasks_need_none,
 }
 
 async fn acquire(office: &Office, by: &Caller, scope: &str, seconds: u64) -> Result<Lease, Refusal> {
@@ -140,4 +142,15 @@ async fn time_ends_leases_and_overdue_tasks_once(fixture: &LedgerFixture) {
     assert_eq!((status(leased.id).await, status(free).await), (TaskStatus::Ready, TaskStatus::Running));
     assert_eq!(office.now(timed).await.details.error.as_deref(), Some("the task ran longer than its timeout"));
     assert_eq!(office.tenant.events_of("work.lease.ended").await.len(), 1);
+}
+
+async fn nobody_takes_the_places_of_others_and_tasks_need_none(fixture: &LedgerFixture) {
+    let office = Office::new(fixture).await;
+    for number in 0..LEASES {
+        acquire(&office, &office.worker, &format!("topic-{number}"), 60).await.unwrap();
+    }
+    refused(&office.tenant, Code::WorkLimitReached, acquire(&office, &office.worker, "one more", 60)).await;
+    let task = office.task().await;
+    acquire(&office, &office.worker, &task.id.to_string(), 60).await.unwrap();
+    acquire(&office, &office.helper, "one more", 60).await.unwrap();
 }

@@ -1,19 +1,24 @@
-//! Random sequences of everything that happens to tasks, played on the ledger and on a simple model side by side. No call is
-//! ever admitted outside its running task or for another agent than its assignee, also if it was decided on before the
-//! task changed; and nothing that was delegated for a task stays alive after it.
+//! Random sequences of everything that happens to tasks and to what they cost, played on the ledger and on a simple model
+//! side by side. No call is ever admitted outside its running task or for another agent than its assignee, also if it was
+//! decided on before the task changed; no cap of the coordinator is ever exceeded; and nothing that was delegated for a
+//! task, by the gate or by hand, stays alive after it, nor after its source or its intent.
+
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::json;
-use toolgate_gate::ports::ledger::{Admission, Admit};
+use toolgate_gate::ports::ledger::{Admission, Admit, ChangeIntent, Freshness};
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::constraint::Cost;
 use toolgate_model::grant::{Grant, GrantStatus};
-use toolgate_model::id::{GrantId, TaskId};
-use toolgate_model::work::{Task, TaskStatus};
+use toolgate_model::id::{CoordinatorId, GrantId, TaskId};
+use toolgate_model::spending::Used;
+use toolgate_model::work::{IntentChange, IntentStatus, Task, TaskStatus};
 use toolgate_testkit::ledger_fixture::LedgerFixture;
 
-use super::support::calls::{Caller, another};
+use super::support::calls::{Caller, DEADLINE, another};
 use super::support::work::Office;
 
 #[test]
@@ -30,9 +35,9 @@ fn agree<F: Future<Output = LedgerFixture>>(cases: u32, open: impl Fn() -> F) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let fixture = runtime.block_on(open());
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    let result = runner.run(&prop::collection::vec(action(), 15..=40), |actions| {
+    let result = runner.run(&(caps(), prop::collection::vec(action(), 15..=40)), |(caps, actions)| {
         runtime.block_on(async {
-            let mut game = Game::begin(&fixture).await;
+            let mut game = Game::begin(&fixture, caps).await;
             for (step, action) in actions.iter().enumerate() {
                 game.play(action)
                     .await
@@ -57,8 +62,17 @@ enum Action {
     Assign(usize, Option<bool>),
     Claim(usize, bool),
     Move(usize, TaskStatus, Actor),
-    /// A call decided on the present state.
-    Call(usize, bool),
+    /// The coordinator delegates a grant for the task by hand, which its agent delegates to the other one.
+    Delegate(usize, bool),
+    /// The grant is revoked that everything was delegated from; another one takes its place.
+    RevokeSource,
+    /// A call decided on the present state, with what it may cost.
+    Call(usize, bool, u64),
+    /// The oldest call in flight has cost this share of what was reserved, or was never sent.
+    Settle(Option<u64>),
+    /// The gate dies: calls in flight are cut off.
+    Die,
+    EndIntent,
     /// A call that was decided on in an earlier step.
     Late(usize),
     Wait(u64),
@@ -82,11 +96,45 @@ fn action() -> impl Strategy<Value = Action> {
         14 => (task(), select(TaskStatus::ALL), actor).prop_map(|(task, status, actor)| Action::Move(task, status, actor)),
         8 => (task(), select(vec![TaskStatus::Running, TaskStatus::Running, TaskStatus::Completed]), any::<bool>())
             .prop_map(|(task, status, agent)| Action::Move(task, status, Actor::Worker(agent))),
-        12 => (task(), any::<bool>()).prop_map(|(task, agent)| Action::Call(task, agent)),
+        3 => (task(), any::<bool>()).prop_map(|(task, agent)| Action::Delegate(task, agent)),
+        1 => Just(Action::RevokeSource),
+        14 => (task(), any::<bool>(), 0..=10_u64).prop_map(|(task, agent, cost)| Action::Call(task, agent, cost)),
+        4 => any::<Option<u64>>().prop_map(|share| Action::Settle(share.map(|share| share % 101))),
+        1 => Just(Action::Die),
+        1 => prop_oneof![3 => Just(Action::Sweep), 1 => Just(Action::EndIntent)],
         8 => (0..6_usize).prop_map(Action::Late),
         3 => select(vec![1_u64, 20, 40]).prop_map(Action::Wait),
         2 => Just(Action::Sweep),
     ]
+}
+
+/// The caps of the coordinator: calls, and their cost in millionths of a dollar.
+#[derive(Debug, Clone, Copy)]
+struct Caps {
+    calls: Option<u64>,
+    cost: Option<u64>,
+}
+
+fn caps() -> impl Strategy<Value = Caps> {
+    (prop::option::weighted(0.7, 0..6_u64), prop::option::weighted(0.7, 0..30_u64))
+        .prop_map(|(calls, cost)| Caps { calls, cost })
+}
+
+impl Caps {
+    fn guardrails(self) -> serde_json::Value {
+        let mut guardrails = json!({"auto_delegate": true});
+        if let Some(calls) = self.calls {
+            guardrails["max_tool_invocations"] = json!(calls);
+        }
+        if let Some(cost) = self.cost {
+            guardrails["max_tool_cost_usd"] = json!(Cost::from_micros(cost).unwrap().dollars());
+        }
+        guardrails
+    }
+
+    fn have_room(self, used: Used, cost: u64) -> bool {
+        self.calls.is_none_or(|most| used.calls < most) && self.cost.is_none_or(|most| used.cost + cost <= most)
+    }
 }
 
 /// A task as the model knows it.
@@ -100,6 +148,8 @@ struct Known {
     started: Option<i64>,
     /// The grants that were delegated for it, with their agents.
     grants: Vec<(GrantId, bool)>,
+    /// Those that were delegated by hand, which are not bound to who has the task.
+    by_hand: Vec<(GrantId, bool)>,
 }
 
 struct Game {
@@ -108,14 +158,34 @@ struct Game {
     tasks: Vec<Known>,
     /// Calls as they were decided on, with the task and the agent.
     decided: Vec<(Admit, usize, bool)>,
+    coordinator: CoordinatorId,
+    caps: Caps,
+    used: Used,
+    in_flight: Vec<(Admit, bool)>,
+    /// Grants whose source was revoked.
+    revoked: Vec<GrantId>,
+    has_ended: bool,
 }
 
 impl Game {
-    async fn begin(fixture: &LedgerFixture) -> Self {
+    async fn begin(fixture: &LedgerFixture, caps: Caps) -> Self {
         let office = Office::new(fixture).await;
-        office.govern(json!({"auto_delegate": true})).await;
+        // The first close since opening treats every running call as left over, on SQLite.
+        office.tenant.ledger.close_calls(office.tenant.now()).await.unwrap();
+        let coordinator = office.govern(caps.guardrails()).await.id;
         let source = office.source().await;
-        Self { office, source, tasks: Vec::new(), decided: Vec::new() }
+        Self {
+            office,
+            source,
+            tasks: Vec::new(),
+            decided: Vec::new(),
+            coordinator,
+            caps,
+            used: Used::default(),
+            in_flight: Vec::new(),
+            revoked: Vec::new(),
+            has_ended: false,
+        }
     }
 
     fn agent(&self, helper: bool) -> &Caller {
@@ -139,7 +209,22 @@ impl Game {
     }
 
     async fn play(&mut self, action: &Action) -> Result<(), TestCaseError> {
+        let changes_nothing = matches!(
+            action,
+            Action::Late(_) | Action::Settle(_) | Action::Die | Action::Wait(_) | Action::Sweep | Action::Call(..)
+        );
+        if self.has_ended && !changes_nothing {
+            return Ok(());
+        }
         match action {
+            Action::Delegate(task, agent) => {
+                let Some(task) = self.pick(*task) else { return Ok(()) };
+                self.delegate(task, *agent).await?;
+            }
+            Action::RevokeSource => self.revoke_source().await?,
+            Action::Settle(share) => self.settle(*share).await?,
+            Action::Die => self.die().await?,
+            Action::EndIntent => self.end().await?,
             Action::Create { assigned, timeout } => self.create(*assigned, *timeout).await?,
             Action::Assign(task, agent) => {
                 let Some(task) = self.pick(*task) else { return Ok(()) };
@@ -147,8 +232,9 @@ impl Game {
             }
             Action::Claim(task, agent) => {
                 let Some(task) = self.pick(*task) else { return Ok(()) };
+                let has_access = self.has_access(task, *agent).await;
                 let done = self.office.claim(self.agent(*agent), self.tasks[task].id).await.map(drop);
-                let expected = self.claim(task, *agent);
+                let expected = self.claim(task, *agent, has_access);
                 agree_on(done, expected)?;
             }
             Action::Move(task, status, actor) => {
@@ -159,9 +245,9 @@ impl Game {
                     self.change(task, *status, *actor).await?;
                 }
             }
-            Action::Call(task, agent) => {
+            Action::Call(task, agent, cost) => {
                 let Some(task) = self.pick(*task) else { return Ok(()) };
-                self.call(task, *agent).await?;
+                self.call(task, *agent, *cost).await?;
             }
             Action::Late(number) => self.late(*number).await?,
             Action::Wait(seconds) => self.office.tenant.wait(*seconds),
@@ -194,6 +280,7 @@ impl Game {
             timeout,
             started: None,
             grants,
+            by_hand: Vec::new(),
         });
         Ok(())
     }
@@ -215,16 +302,108 @@ impl Game {
         Ok(())
     }
 
-    /// By the rules: ready, not another agent's, and with the access that an assignment alone gives.
-    fn claim(&mut self, task: usize, agent: bool) -> Result<(), Code> {
+    /// Whether the agent holds a grant for the task that can be used now.
+    async fn has_access(&self, task: usize, agent: bool) -> bool {
+        self.usable(task, agent).await.is_some()
+    }
+
+    /// The newest of these grants.
+    async fn usable(&self, task: usize, agent: bool) -> Option<GrantId> {
+        let known = &self.tasks[task];
+        for (grant, holder) in known.grants.iter().chain(&known.by_hand).rev() {
+            if *holder == agent && self.office.tenant.standing(*grant).await == GrantStatus::Active {
+                return Some(*grant);
+            }
+        }
+        None
+    }
+
+    /// By the rules: ready, not another agent's, and with the access that only what was delegated for it gives.
+    fn claim(&mut self, task: usize, agent: bool, has_access: bool) -> Result<(), Code> {
         let known = &mut self.tasks[task];
         if known.status != TaskStatus::Ready || known.agent.is_some_and(|assigned| assigned != agent) {
             return Err(Code::TaskStateInvalid);
         }
-        if known.agent != Some(agent) {
+        if !has_access {
             return Err(Code::InsufficientToolAccess);
         }
-        known.status = TaskStatus::Claimed;
+        (known.status, known.agent) = (TaskStatus::Claimed, Some(agent));
+        Ok(())
+    }
+
+    async fn delegate(&mut self, task: usize, agent: bool) -> Result<(), TestCaseError> {
+        let tenant = self.office.tenant.clone();
+        let mut command = tenant.delegation(&self.source, self.agent(agent).agent.as_str());
+        command.request.context = self.office.now(self.tasks[task].id).await.context();
+        let done = tenant.ledger.delegate_grant(command).await;
+        let has_ended = self.tasks[task].status.has_ended();
+        let grant = match done {
+            Ok(grant) => grant,
+            Err(refusal) => {
+                prop_assert!(has_ended, "nothing could be delegated for a task: {refusal}");
+                prop_assert_eq!(refusal.code(), Code::TaskStateInvalid);
+                return Ok(());
+            }
+        };
+        prop_assert!(!has_ended, "a grant was delegated for a task that has ended");
+        let below = tenant.delegate(&grant, self.agent(!agent).agent.as_str()).await.map_err(failed)?;
+        self.tasks[task].by_hand.extend([(grant.id, agent), (below.id, !agent)]);
+        Ok(())
+    }
+
+    async fn revoke_source(&mut self) -> Result<(), TestCaseError> {
+        self.office.tenant.revoke(self.source.id).await.map_err(failed)?;
+        let delegated = self.tasks.iter().flat_map(|known| known.grants.iter().chain(&known.by_hand));
+        self.revoked = delegated.map(|(grant, _)| *grant).collect();
+        // For the same service, so that tasks that were created before can be assigned.
+        let mut grant = self.source.clone();
+        grant.id = self.office.tenant.new_grant(&self.office.tenant.credential().await, &grant.agent).id;
+        self.source = self.office.tenant.store_grant(grant).await.map_err(failed)?;
+        Ok(())
+    }
+
+    async fn settle(&mut self, share: Option<u64>) -> Result<(), TestCaseError> {
+        if self.in_flight.is_empty() {
+            return Ok(());
+        }
+        let (call, agent) = self.in_flight.remove(0);
+        let reserved = call.invocation.cost.unwrap().micros();
+        let caller = self.agent(agent);
+        let mut settle = caller.settlement(&call, "");
+        let real = share.map_or(0, |share| reserved * share / 100);
+        settle.answer = None;
+        settle.never_sent = share.is_none();
+        settle.invocation.cost = Cost::from_micros(real);
+        caller.tenant.ledger.settle(Arc::new(settle)).await.map_err(failed)?;
+        let Used { calls, cost } = self.used;
+        self.used = Used { calls: calls - u64::from(share.is_none()), cost: cost - (reserved - real) };
+        Ok(())
+    }
+
+    async fn die(&mut self) -> Result<(), TestCaseError> {
+        let tenant = &self.office.tenant;
+        tenant.wait(DEADLINE + 1);
+        tenant.ledger.close_calls(tenant.now()).await.map_err(failed)?;
+        for (call, _) in std::mem::take(&mut self.in_flight) {
+            let Used { calls, cost } = self.used;
+            self.used = Used { calls: calls - 1, cost: cost - call.invocation.cost.unwrap().micros() };
+        }
+        Ok(())
+    }
+
+    async fn end(&mut self) -> Result<(), TestCaseError> {
+        let tenant = &self.office.tenant;
+        let command = ChangeIntent {
+            audit: tenant.audit(),
+            id: self.office.intent,
+            expected_version: 1,
+            change: IntentChange::Status { status: IntentStatus::Completed, reason: None },
+        };
+        tenant.ledger.change_intent(command).await.map_err(failed)?;
+        self.has_ended = true;
+        for known in self.tasks.iter_mut().filter(|known| !known.status.has_ended()) {
+            known.status = TaskStatus::Cancelled;
+        }
         Ok(())
     }
 
@@ -233,16 +412,20 @@ impl Game {
             Actor::Coordinator => self.office.coordinator.clone(),
             Actor::Worker(helper) => self.agent(helper).clone(),
         };
+        let has_access = match actor {
+            Actor::Coordinator => false,
+            Actor::Worker(agent) => self.has_access(task, agent).await,
+        };
         let done = self.office.move_to(&caller, self.tasks[task].id, status).await.map(drop);
-        let expected = self.transition(task, status, actor);
+        let expected = self.transition(task, status, actor, has_access);
         agree_on(done, expected)
     }
 
-    fn transition(&mut self, task: usize, to: TaskStatus, actor: Actor) -> Result<(), Code> {
+    fn transition(&mut self, task: usize, to: TaskStatus, actor: Actor, has_access: bool) -> Result<(), Code> {
         use TaskStatus::{Blocked, Cancelled, Claimed, Completed, Failed, Pending, Ready, Running, Skipped};
         let from = self.tasks[task].status;
         if let (Claimed, Actor::Worker(agent), true) = (to, actor, from != Claimed) {
-            return self.claim(task, agent);
+            return self.claim(task, agent, has_access);
         }
         let now = self.now();
         let known = &mut self.tasks[task];
@@ -280,50 +463,65 @@ impl Game {
     }
 
     /// A call through any grant that the agent holds for the task, as the pipeline would decide on it.
-    async fn call(&mut self, task: usize, agent: bool) -> Result<(), TestCaseError> {
+    async fn call(&mut self, task: usize, agent: bool, cost: u64) -> Result<(), TestCaseError> {
         let caller = self.agent(agent).clone();
         let id = self.tasks[task].id;
-        let Some((grant, _)) = self.tasks[task].grants.iter().rev().find(|(_, holder)| *holder == agent) else {
-            return Ok(());
-        };
-        let held = caller.held_grant(*grant).await;
+        let usable = self.usable(task, agent).await;
+        let known = &self.tasks[task];
+        let held_before = known.grants.iter().chain(&known.by_hand).rev().find(|(_, holder)| *holder == agent);
+        // Without a grant that can be used, one that could be used before.
+        let Some(grant) = usable.or(held_before.map(|(grant, _)| *grant)) else { return Ok(()) };
+        let held = caller.held_grant(grant).await;
         let mut call = caller.call(held.lineage.grant()).await;
         call.invocation.context = held.effective.context.clone();
+        call.invocation.cost = Cost::from_micros(cost);
         let of_agent = &caller.tenant;
         let held = of_agent
             .ledger
-            .held_grants(&of_agent.id, &caller.agent, of_agent.now(), toolgate_gate::ports::ledger::Freshness::Newest)
+            .held_grants(&of_agent.id, &caller.agent, of_agent.now(), Freshness::Newest)
             .await
             .map_err(failed)?;
         let work = held.work.as_deref().cloned().unwrap_or_default();
         let bound = work.bind(&call.invocation.context, of_agent.now());
         prop_assert_eq!(bound.is_ok(), self.may_call(task, agent), "the decision on a call");
+        let named = of_agent.ledger.named_work(&of_agent.id, &caller.agent, &call.invocation.context).await;
+        let named = named.map_err(failed)?.bind(&call.invocation.context, of_agent.now());
+        prop_assert_eq!(&named, &bound, "the same, looked up by its id");
         let call = Admit { task: Some(id), ..call };
         // What the pipeline refuses never gets to the admission; one that is forged is not admitted either.
-        let Ok(bound) = bound else { return self.send(Admit { generation: 0, ..call }, task, agent).await };
+        let may = self.may_call(task, agent) && usable.is_some() && self.caps.have_room(self.used, cost);
+        let Ok(bound) = bound else { return self.send(Admit { generation: 0, ..call }, (task, agent), may).await };
         let call = Admit { usable_until: [call.usable_until, bound.until].into_iter().flatten().min(), ..call };
         self.decided.push((call.clone(), task, agent));
-        self.send(call, task, agent).await
+        self.send(call, (task, agent), may).await
     }
 
+    /// A call that was decided on before may be admitted; it never has to be.
     async fn late(&mut self, number: usize) -> Result<(), TestCaseError> {
         let Some(newest) = self.decided.len().checked_sub(1) else { return Ok(()) };
         let (call, task, agent) = &self.decided[newest - number % self.decided.len()];
         let mut late = another(call);
         late.audit.time = self.office.tenant.now();
+        late.deadline = self.office.tenant.later(DEADLINE);
         let (task, agent) = (*task, *agent);
-        let admitted = self.agent(agent).send(late).await == Admission::Admitted;
-        prop_assert!(!admitted || self.may_call(task, agent), "a call was admitted outside its task");
-        Ok(())
+        self.send(late, (task, agent), false).await
     }
 
-    async fn send(&self, call: Admit, task: usize, agent: bool) -> Result<(), TestCaseError> {
+    /// Has a call admitted, which must be if it is `expected`.
+    async fn send(&mut self, call: Admit, (task, agent): (usize, bool), expected: bool) -> Result<(), TestCaseError> {
+        let grant = call.invocation.grant.unwrap();
+        let is_live = self.office.tenant.standing(grant).await == GrantStatus::Active;
         // Past its time a task is refused by the decision, and by the admission through `usable_until`.
-        let admitted = self.agent(agent).send(call).await == Admission::Admitted;
-        let is_running = self.tasks[task].status == TaskStatus::Running && self.tasks[task].agent == Some(agent);
-        let expected = self.may_call(task, agent);
-        prop_assert!(!admitted || is_running, "a call was admitted outside its task");
+        let admitted = self.agent(agent).send(call.clone()).await == Admission::Admitted;
+        prop_assert!(!admitted || self.may_call(task, agent), "a call was admitted outside its task");
+        prop_assert!(!admitted || is_live, "a call was admitted through a grant that has ended");
         prop_assert!(!expected || admitted, "a call of a running task was not admitted");
+        if admitted {
+            let cost = call.invocation.cost.unwrap().micros();
+            prop_assert!(self.caps.have_room(self.used, cost), "a cap was exceeded");
+            self.used = Used { calls: self.used.calls + 1, cost: self.used.cost + cost };
+            self.in_flight.push((call, agent));
+        }
         Ok(())
     }
 
@@ -339,11 +537,17 @@ impl Game {
             prop_assert_eq!((task.status, task.attempt), (known.status, known.attempt), "task {}", number);
             let agent = known.agent.map(|agent| self.agent(agent).agent.clone());
             prop_assert_eq!(task.assigned_agent, agent, "the agent of task {}", number);
-            for (grant, holder) in &known.grants {
+            let by_gate = known.grants.iter().map(|(grant, holder)| (grant, known.agent == Some(*holder)));
+            for (grant, may_live) in by_gate.chain(known.by_hand.iter().map(|(grant, _)| (grant, true))) {
+                let may_live = may_live && !known.status.has_ended() && !self.revoked.contains(grant);
                 let standing = self.office.tenant.standing(*grant).await;
-                let may_live = !known.status.has_ended() && known.agent == Some(*holder);
                 prop_assert!(may_live || standing == GrantStatus::Revoked, "grant {} outlives task {}", grant, number);
             }
+        }
+        let (ledger, tenant) = (&self.office.tenant.ledger, &self.office.tenant.id);
+        let used = ledger.coordinator_use(tenant, vec![self.coordinator]).await.map_err(failed)?[&self.coordinator];
+        if self.caps.calls.is_some() || self.caps.cost.is_some() {
+            prop_assert_eq!(used, self.used, "what the coordinator has used");
         }
         Ok(())
     }

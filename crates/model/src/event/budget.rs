@@ -31,7 +31,7 @@ pub struct BudgetReached {
 impl BudgetReached {
     pub fn new(account: &Account, limit: &Limit, used: Used, day: Option<Timestamp>) -> Self {
         Self {
-            account: account.kind().to_owned(),
+            account: account.kind().as_str().to_owned(),
             account_id: account.id().map(str::to_owned),
             calls: used.calls,
             cost_usd: used.dollars(),

@@ -7,11 +7,16 @@ use serde_json::json;
 
 use super::{schema, schemas};
 use crate::principal::PrincipalId;
-use crate::spending::{Budget, CostBasis, Stop};
+use crate::spending::{AccountKind, Budget, CostBasis, Stop};
 use crate::text::Line;
 use crate::time::Timestamp;
 
 schemas! {
+    AccountKind => "AccountKind" |_generator| json!({
+        "type": "string",
+        "description": "What an account belongs to. Accounts of runs are read by policies, and have no budget.",
+        "enum": ["agent", "coordinator", "run", "tenant"],
+    });
     Budget => "Budget" |_generator| json!({
         "type": "object",
         "description": "How many calls may be made and what they may cost: in a day (UTC), and altogether since the limit \

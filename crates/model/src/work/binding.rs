@@ -8,6 +8,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::coordinator::Coordinator;
+use super::limits::READ_WITH_GRANTS;
 use crate::context::{ContextId, GrantContext};
 use crate::id::{IntentId, PlanId, TaskId};
 use crate::time::Timestamp;
@@ -115,6 +116,12 @@ impl AgentWork {
 
     pub fn is_empty(&self) -> bool {
         self.running.is_empty() && self.intents.is_empty() && self.plans.is_empty() && self.coordinators.is_empty()
+    }
+
+    /// Whether there may be more work than this.
+    pub fn is_cut(&self) -> bool {
+        let is_full = |count: usize| u32::try_from(count).map_or(true, |count| count >= READ_WITH_GRANTS);
+        [self.running.len(), self.intents.len(), self.plans.len()].into_iter().any(is_full)
     }
 
     /// Checks and completes the context of a call.

@@ -41,12 +41,17 @@ pub struct CostEntry {
 impl CostEntry {
     /// The amount in dollars, if the unit is money.
     pub fn usd(&self) -> Option<Cost> {
-        match self.unit.to_ascii_lowercase().as_str() {
-            "usd" | "dollars" => Cost::from_micros(self.amount_micros),
-            "cents" | "usd_cents" => Cost::from_micros(self.amount_micros / 100),
-            "usd_micros" => Cost::from_micros(self.amount_micros / 1_000_000),
-            _ => None,
-        }
+        dollars(self.amount_micros, &self.unit)
+    }
+}
+
+/// Millionths of a unit in dollars, if the unit is money.
+pub fn dollars(amount_micros: u64, unit: &str) -> Option<Cost> {
+    match unit.to_ascii_lowercase().as_str() {
+        "usd" | "dollars" => Cost::from_micros(amount_micros),
+        "cents" | "usd_cents" => Cost::from_micros(amount_micros / 100),
+        "usd_micros" => Cost::from_micros(amount_micros / 1_000_000),
+        _ => None,
     }
 }
 

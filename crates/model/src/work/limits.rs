@@ -4,11 +4,15 @@ use std::time::Duration;
 
 /// Open intents of one creator.
 pub const OPEN_INTENTS: u32 = 1_000;
+/// Intents of one creator, ended ones included. One more takes the place of the oldest that ended long enough ago.
+pub const INTENTS: u32 = 10_000;
+/// How long an intent is kept at least after its end.
+pub const KEPT_AFTER_END: Duration = Duration::from_hours(24 * 30);
 /// Tasks of one intent.
 pub const TASKS: u32 = 1_000;
 /// Plans of one intent.
 pub const PLANS: u32 = 64;
-/// Live leases on one intent.
+/// Live leases of one agent on one intent, besides those of tasks.
 pub const LEASES: u32 = 100;
 /// Agents that are assigned to one intent.
 pub const PARTICIPANTS: u32 = 200;
@@ -42,5 +46,6 @@ pub const ATTEMPTS: u32 = 100;
 pub const HEARTBEAT_SECONDS: std::ops::RangeInclusive<u32> = 1..=86_400;
 /// How many missed intervals make a coordinator unresponsive.
 pub const MISSED_HEARTBEATS: u32 = 3;
-/// The running tasks, intents and plans of one agent that its calls may name. Beyond them a call is refused.
-pub const CALLABLE: u32 = 5_000;
+/// The newest running tasks, intents and plans of one agent that are read with its grants. What a call names beyond them is
+/// looked up by its id, so that nobody can push out of sight what an agent works on.
+pub const READ_WITH_GRANTS: u32 = 200;

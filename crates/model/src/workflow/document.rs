@@ -10,6 +10,7 @@ use crate::guard::PolicyFile;
 use crate::permission::PermissionSet;
 use crate::principal::{Principal, PrincipalChanges, PrincipalId, PrincipalKind};
 use crate::service::ServiceDefinition;
+use crate::spending::Budget;
 use crate::text::Line;
 
 /// A file that is put together.
@@ -21,6 +22,8 @@ pub struct Document {
     pub agents: Map<String, Value>,
     pub services: Vec<Value>,
     pub policies: Map<String, Value>,
+    /// The budget of the tenant.
+    pub budget: Option<Budget>,
     pub plan: Option<DeclaredPlan>,
 }
 
@@ -127,6 +130,9 @@ impl Document {
         }
         if !self.policies.is_empty() {
             members.push(("policies", Value::Object(self.policies.clone())));
+        }
+        if let Some(budget) = &self.budget {
+            members.push(("budgets", json!({"tenant": budget})));
         }
         if let Some(plan) = &self.plan {
             if let Some(coordinator) = &plan.coordinator {

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::members::{Members, Problems};
-use super::problem::in_order;
+use super::problem::{Located, in_order};
 use super::tree::Node;
 use super::{Read, Workflow, WorkflowName, WorkflowVersion};
+use crate::spending::Budget;
 
 mod agents;
 mod grants;
@@ -40,11 +41,6 @@ fn read_root(root: &Node, problems: &mut Problems) -> Option<Workflow> {
                        configuration names; remove them from this file";
         problems.add(guardians.at, "guardians", message);
     }
-    if let Some(budgets) = members.given("budgets") {
-        let message = "the budget of a tenant is set with `toolgate budget`; write the budget of an agent under the agent, as \
-                       `budget`";
-        problems.add(budgets.at, "budgets", message);
-    }
     members.need("name", problems);
     members.need("version", problems);
     let name = members.parsed("name", WorkflowName::parse, problems);
@@ -53,8 +49,18 @@ fn read_root(root: &Node, problems: &mut Problems) -> Option<Workflow> {
     let services = registry::services(&members, problems);
     let policies = registry::policies(&members, problems);
     let (vault, grants) = grants::read(&members, problems);
+    let budget = budget(&members, problems);
     let plan = plan::read(&members, problems);
-    Some(Workflow { name: name?, version: version?, vault, grants, agents, services, policies, plan })
+    Some(Workflow { name: name?, version: version?, vault, grants, agents, services, policies, budget, plan })
+}
+
+/// The budget of the tenant; that of an agent is a member of the agent.
+fn budget(members: &Members<'_>, problems: &mut Problems) -> Option<Located<Budget>> {
+    let node = members.get("budgets")?;
+    let budgets = Members::of(node, "budgets", &["tenant"], problems)?;
+    budgets.need("tenant", problems);
+    let at = budgets.given("tenant")?.at;
+    budgets.json("tenant", problems).map(|value| Located { value, at })
 }
 
 /// Reports the entries whose name another entry before has; `name` returns the name with its position.

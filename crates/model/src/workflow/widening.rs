@@ -77,7 +77,8 @@ pub fn principal_widenings(before: Option<&Principal>, after: &Principal) -> Vec
     reasons
 }
 
-fn is_budget_raised(before: Option<&Budget>, after: Option<&Budget>) -> bool {
+/// Whether a budget allows more than before in anything, or is gone.
+pub fn is_budget_raised(before: Option<&Budget>, after: Option<&Budget>) -> bool {
     fn raised<T: PartialOrd>(before: Option<T>, after: Option<T>) -> bool {
         before.is_some_and(|before| after.is_none_or(|after| after > before))
     }
@@ -127,7 +128,22 @@ pub fn definition_widenings(before: Option<&ServiceDefinition>, after: &ServiceD
             Some(_) => {}
         }
     }
+    for name in before.tools.keys().filter(|name| !after.tools.contains_key(*name)) {
+        reasons.push(format!("drops the tool `{name}`: calls of it fall back to what a credential defines"));
+    }
     reasons
+}
+
+/// How the removal of a version lets existing grants do something else than before: what it limited, another definition
+/// limits differently. `versions` are those of its service now, the last registered first.
+pub fn removal_widening(removed: &ServiceDefinition, versions: &[&ServiceDefinition]) -> String {
+    let (service, version) = (&removed.service, &removed.version);
+    let is_default = versions.first().is_none_or(|newest| newest.version == *version);
+    let next = versions.iter().find(|other| other.version != *version).filter(|_| is_default);
+    match next {
+        Some(next) => format!("calls of `{service}` fall back to version `{}`", next.version),
+        None => format!("calls of version `{version}` of `{service}` fall back to what its credentials define"),
+    }
 }
 
 fn enforced(tool: &Value) -> Value {

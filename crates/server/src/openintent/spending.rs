@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use toolgate_api::reply::NextCursor;
 use toolgate_api::spending::{
-    AccountKind, BudgetPage, BudgetPeriod, BudgetUse, ListBudgets, ResumeCalls, ResumedCalls, StopCalls, StopRequest,
-    StoppedCalls,
+    BudgetPage, BudgetPeriod, BudgetUse, ListBudgets, ResumeCalls, ResumedCalls, StopCalls, StopRequest, StoppedCalls,
 };
 use toolgate_gate::ports::ledger;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::Cost;
-use toolgate_model::spending::{Account, StopScope};
+use toolgate_model::spending::StopScope;
 
 use super::error::Denied;
 use crate::mount::TypedRequest;
@@ -71,13 +70,7 @@ fn shown(budget: ledger::BudgetUse) -> BudgetUse {
         limit_cost_usd: limit.max_cost.map(Cost::dollars),
         remaining_cost_usd: limit.max_cost.and_then(left),
         warn_at_percent: limit.warn_at_percent,
-        account_id: match &account {
-            Account::Agent(agent) | Account::AgentTotal(agent) => Some(agent.clone()),
-            _ => None,
-        },
-        account: match account {
-            Account::Agent(_) | Account::AgentTotal(_) => AccountKind::Agent,
-            _ => AccountKind::Tenant,
-        },
+        account_id: account.id().map(str::to_owned),
+        account: account.kind(),
     }
 }

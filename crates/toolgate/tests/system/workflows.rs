@@ -193,6 +193,76 @@ fn services_policies_and_attributes_of_agents_are_part_of_a_file() {
 }
 
 #[test]
+fn the_budget_of_the_tenant_is_part_of_a_file() {
+    in_both(|world| {
+        let admin = world.admin();
+        let file = |budgets: &str| format!("name: gate\nversion: '1'\n{budgets}");
+        let budget = || admin.get("/api/v1/tenants/default").ok()["budget"].clone();
+        let limited = file("budgets: {tenant: {calls_per_day: 100, cost_total_usd: 5}}\n");
+        assert_eq!(changes(&sends(&admin, &limited, json!({})).ok()), ["update budget"]);
+        let expected = json!({"calls_per_day": 100, "cost_total_usd": 5.0});
+        assert_eq!(budget()["calls_per_day"], expected["calls_per_day"]);
+        assert_eq!(budget()["cost_total_usd"], expected["cost_total_usd"]);
+        assert_eq!(changes(&sends(&admin, &limited, json!({})).ok()), Vec::<String>::new());
+        for query in ["", "?workflow=gate"] {
+            let exported = admin.get(&format!("/api/v1/export{query}")).ok();
+            let document = exported["document"].as_str().unwrap();
+            assert!(document.contains("budgets:"), "{document}");
+            assert_eq!(changes(&sends(&admin, document, json!({})).ok()), Vec::<String>::new(), "{document}");
+        }
+        // More than before needs consent, less does not.
+        let more = limited.replace("100", "200");
+        let refused = sends(&admin, &more, json!({})).refused(409, "WIDENING_NOT_ALLOWED");
+        assert_eq!(refused["widening"][0]["widens"], json!(["raises or removes the budget of the tenant"]));
+        assert_eq!(changes(&sends(&admin, &limited.replace("100", "50"), json!({})).ok()), ["update budget"]);
+        // What somebody else has set since stays.
+        admin.patch("/api/v1/tenants/default", &json!({"budget": {"calls_total": 7}})).ok();
+        assert_eq!(changes(&sends(&admin, &file(""), json!({})).ok()), Vec::<String>::new());
+        assert_eq!(budget()["calls_total"], json!(7));
+        applies(&admin, &limited);
+        sends(&admin, &file(""), json!({})).refused(409, "WIDENING_NOT_ALLOWED");
+        assert_eq!(changes(&applies(&admin, &file(""))), ["remove budget"]);
+        assert_eq!(budget(), Value::Null);
+        for (wrong, expected) in [
+            ("budgets: {tenant: {calls_a_day: 1}}\n", "calls_a_day"),
+            ("budgets: {agents: {}}\n", "agents"),
+            ("budgets: {tenant: {}}\n", "at least one limit"),
+        ] {
+            let refused = sends(&admin, &file(wrong), json!({})).refused(400, "WORKFLOW_INVALID");
+            assert!(refused.to_string().contains(expected), "{refused}");
+        }
+        // No agent limits the tenant, whatever its permissions.
+        let agent = world.agent("chief", &["tools.invoke", "agents.manage"]);
+        sends(&agent, &limited.replace("gate", "other"), json!({})).refused(403, "PERMISSION_DENIED");
+    });
+}
+
+#[test]
+fn a_version_of_a_service_goes_only_with_consent() {
+    let world = World::sqlite();
+    let admin = world.admin();
+    let version = |version: &str, tools: &str| {
+        format!("  - {{service: cards, version: '{version}', base_url: 'https://cards.example', tools: {{{tools}}}}}\n")
+    };
+    let file = |services: &str| format!("name: gate\nversion: '1'\nservices:\n{services}");
+    let old = version("1", "read: {}, pay: {}");
+    let limited = version("2", "read: {}, pay: {parameters: {amount: {type: integer, maximum: 10}}}");
+    applies(&admin, &file(&old));
+    applies(&admin, &file(&(old.clone() + &limited)));
+    // Without the newest version, calls are made in the one before it, which limits less.
+    let refused = sends(&admin, &file(&old), json!({})).refused(409, "WIDENING_NOT_ALLOWED");
+    assert_eq!(refused["widening"][0]["widens"], json!(["calls of `cards` fall back to version `1`"]));
+    // A tool that its service no longer has can be one that a credential defines.
+    let dropped = old + &version("2", "read: {}");
+    let refused = sends(&admin, &file(&dropped), json!({})).refused(409, "WIDENING_NOT_ALLOWED");
+    assert_eq!(
+        refused["widening"][0]["widens"],
+        json!(["drops the tool `pay`: calls of it fall back to what a credential defines"])
+    );
+    assert_eq!(changes(&applies(&admin, &file(&dropped))), ["update service"]);
+}
+
+#[test]
 fn a_file_that_fails_half_way_leaves_nothing() {
     in_both(|world| {
         let admin = world.admin();

@@ -1,9 +1,12 @@
 //! Coordinators.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 use toolgate_model::id::{CoordinatorId, IntentId};
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
+use toolgate_model::spending::Used;
 use toolgate_model::time::Timestamp;
 use toolgate_model::work::limits::{DOCUMENT_BYTES, HEARTBEAT_SECONDS};
 use toolgate_model::work::{Coordinator, CoordinatorKind, CoordinatorStatus, Guardrails};
@@ -72,6 +75,16 @@ impl WorkAdministration {
         let found = self.coordinators.coordinators(caller.tenant(), intent, &Viewer::of(caller)).await?;
         let found = found.ok_or_else(|| Refusal::no_intent(intent))?;
         Ok(found.into_iter().map(|coordinator| self.as_of_now(coordinator)).collect())
+    }
+
+    /// What was used of the limits of coordinators that the caller sees.
+    pub async fn coordinator_use(
+        &self,
+        caller: &Caller,
+        coordinators: &[Coordinator],
+    ) -> Result<BTreeMap<CoordinatorId, Used>, Refusal> {
+        let ids = coordinators.iter().map(|coordinator| coordinator.id).collect();
+        self.coordinators.coordinator_use(caller.tenant(), ids).await
     }
 
     pub async fn change_coordinator(

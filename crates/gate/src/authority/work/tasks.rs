@@ -161,7 +161,8 @@ impl WorkAdministration {
     }
 }
 
-fn require_valid(new: &NewTask, now: Timestamp) -> Result<(), Refusal> {
+/// Checks a task by itself, wherever it is declared.
+pub(in crate::authority) fn require_valid(new: &NewTask, now: Timestamp) -> Result<(), Refusal> {
     let details = &new.details;
     require_line("name", &details.name)?;
     if let Some(description) = &details.description {

@@ -43,6 +43,8 @@ impl ChangeAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangedObject {
     Agent,
+    Budget,
+    Coordinator,
     Grant,
     Plan,
     Policies,
@@ -55,6 +57,8 @@ impl ChangedObject {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
+            Self::Budget => "budget",
+            Self::Coordinator => "coordinator",
             Self::Grant => "grant",
             Self::Plan => "plan",
             Self::Policies => "policies",

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use toolgate_model::text::Line;
+use toolgate_model::work::CoordinatorStatus;
 
 use super::WorkflowAdministration;
 use super::difference::Act;
@@ -11,7 +12,9 @@ use crate::authority::grants::NewGrant;
 use crate::authority::policies::NewPolicies;
 use crate::authority::principals::NewPrincipal;
 use crate::identify::Caller;
-use crate::ports::ledger::{OwnedKind, OwnedObject, Ownership, WorkflowStep, WorkflowWork};
+use crate::ports::ledger::{
+    ChangeCoordinator, CoordinatorChanges, OwnedKind, OwnedObject, Ownership, WorkflowStep, WorkflowWork,
+};
 use crate::refusal::Refusal;
 
 impl WorkflowAdministration {
@@ -63,6 +66,16 @@ impl WorkflowAdministration {
                 let new = NewPolicies { files, note, expected: Some(expected) };
                 let command = self.policies.policy_application(caller, new, Self::declared_tools(workflow)).await?;
                 WorkflowStep::ApplyPolicies(Box::new(command))
+            }
+            Act::SetBudget(budget) => {
+                WorkflowStep::SetTenantBudget(administration.tenant_budget(caller, caller.tenant(), budget)?)
+            }
+            Act::EndCoordinator(id) => {
+                let status = Some(CoordinatorStatus::Completed);
+                let changes = CoordinatorChanges { status, ..CoordinatorChanges::default() };
+                let audit = caller.mandate(self.clock.now());
+                let command = ChangeCoordinator { audit, id, expected_version: None, changes };
+                WorkflowStep::ChangeCoordinator(Box::new(command))
             }
             Act::CreateWork => {
                 let (steps, created) = self.work(caller, desired)?;

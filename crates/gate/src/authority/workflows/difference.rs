@@ -3,23 +3,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::json;
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::grant::Grant;
 use toolgate_model::guard::PolicyFile;
-use toolgate_model::id::GrantId;
+use toolgate_model::id::{CoordinatorId, GrantId};
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, PrincipalKind};
 use toolgate_model::service::{ServiceDefinition, ServiceVersion};
+use toolgate_model::spending::Budget;
 use toolgate_model::text::Line;
 use toolgate_model::workflow::{
-    DeclaredAgent, Place, Problem, Workflow, authority_widenings, definition_widenings, principal_widenings,
+    DeclaredAgent, DeclaredPlan, Located, Place, Problem, Workflow, authority_widenings, definition_widenings,
+    is_budget_raised, principal_widenings, removal_widening,
 };
 
 use super::change::{Change, ChangeAction, ChangedObject};
 use super::known::Known;
-use super::resolve::{Desired, DesiredGrant};
-use crate::ports::ledger::{OwnedKind, OwnedObject, Ownership, WorkflowState};
+use super::resolve::{Desired, DesiredGrant, ExpectedDelegation};
+use crate::ports::ledger::{Coordination, OwnedKind, OwnedObject, Ownership, WorkflowState};
+
+/// What the budget of a file belongs to.
+const TENANT: &str = "tenant";
 
 /// What has to be changed.
 pub(super) struct Difference {
@@ -67,6 +73,10 @@ pub(super) enum Act {
         files: Vec<PolicyFile>,
         expected: u64,
     },
+    /// Sets or removes the budget of the tenant.
+    SetBudget(Option<Budget>),
+    /// Ends the coordinator of the previous version.
+    EndCoordinator(CoordinatorId),
     /// Creates intent, coordinator, plan and tasks.
     CreateWork,
     /// Only the workflow itself is stored.
@@ -88,7 +98,8 @@ impl Difference {
         difference.gone_agents(desired.workflow, state);
         difference.services(desired.workflow, state, known);
         difference.policies(desired, state, known);
-        difference.work(desired.workflow, state);
+        difference.budget(desired.workflow, state);
+        difference.work(desired, state);
         difference
     }
 
@@ -100,6 +111,7 @@ impl Difference {
                 ChangedObject::Agent => (OwnedKind::Agent, change.name.clone()),
                 ChangedObject::Service => (OwnedKind::Service, change.name.clone()),
                 ChangedObject::Policies => (OwnedKind::Policies, "active".to_owned()),
+                ChangedObject::Budget => (OwnedKind::Budget, change.name.clone()),
                 _ => return None,
             };
             let owner = state.of_others.get(&OwnedObject { kind, id })?;
@@ -251,11 +263,14 @@ impl Difference {
         let declared: BTreeSet<OwnedObject> = workflow.services.iter().map(|service| object(&service.value)).collect();
         for gone in state.owned.keys().filter(|owned| owned.kind == OwnedKind::Service && !declared.contains(*owned)) {
             self.released.insert(gone.clone());
-            let all = known.services.iter().map(|registered| &registered.definition);
-            if let Some(definition) = all.filter(|definition| object(definition) == *gone).min_by_key(|_| 0) {
+            let mut all = known.services.iter().map(|registered| &registered.definition);
+            if let Some(definition) = all.find(|definition| object(definition) == *gone) {
                 let (service, version) = (definition.service.clone(), definition.version.clone());
+                let of_service = known.services.iter().map(|registered| &registered.definition);
+                let versions: Vec<_> = of_service.filter(|one| one.service == service).collect();
+                let widens = vec![removal_widening(definition, &versions)];
                 let name = (ChangeAction::Remove, ChangedObject::Service, gone.id.clone());
-                self.add(name, None, (Vec::new(), Vec::new()), Act::RemoveService { service, version });
+                self.add(name, None, (Vec::new(), widens), Act::RemoveService { service, version });
             }
         }
         for service in &workflow.services {
@@ -306,16 +321,54 @@ impl Difference {
         self.add(name, at, (details, widens), act);
     }
 
-    fn work(&mut self, workflow: &Workflow, state: &WorkflowState) {
+    fn budget(&mut self, workflow: &Workflow, state: &WorkflowState) {
+        let object = OwnedObject { kind: OwnedKind::Budget, id: TENANT.to_owned() };
+        let owned = state.owned.get(&object);
+        let (at, after) = match &workflow.budget {
+            Some(declared) => (Some(declared.at), Some(declared.value)),
+            // A budget that somebody else has set since is theirs.
+            None if owned.is_some_and(|owned| owned.budget == state.budget) => (None, None),
+            None => {
+                self.released.extend(owned.map(|_| object));
+                return;
+            }
+        };
+        if after == state.budget {
+            return;
+        }
+        if after.is_some() {
+            self.taken.insert(object, Ownership { budget: after, ..Ownership::default() });
+        } else {
+            self.released.insert(object);
+        }
+        let shown = |budget: Option<Budget>| budget.map_or_else(|| "none".to_owned(), |one| json!(one).to_string());
+        let details = vec![format!("{} -> {}", shown(state.budget), shown(after))];
+        let raised = is_budget_raised(state.budget.as_ref(), after.as_ref());
+        let widens = raised.then(|| "raises or removes the budget of the tenant".to_owned()).into_iter().collect();
+        let action = if after.is_some() { ChangeAction::Update } else { ChangeAction::Remove };
+        let name = (action, ChangedObject::Budget, TENANT.to_owned());
+        self.add(name, at, (details, widens), Act::SetBudget(after));
+    }
+
+    fn work(&mut self, desired: &Desired<'_>, state: &WorkflowState) {
+        let workflow = desired.workflow;
         let record = state.record.as_ref();
         let before = record.and_then(|record| record.details.work.as_ref());
         if let Some(plan) = &workflow.plan {
             let is_created = before.is_some_and(|work| work.version == workflow.version.value);
             if !is_created {
+                let open = |former: &&Coordination| former.open_tasks == 0;
+                if let Some(former) = state.coordination.as_ref().filter(open) {
+                    let details =
+                        vec![format!("`{}` coordinated {}, whose tasks have ended", former.agent, former.intent)];
+                    let widens = former.is_limited.then(|| format!("ends guardrails of `{}`", former.agent));
+                    let key = (ChangeAction::Remove, ChangedObject::Coordinator, former.coordinator.to_string());
+                    let act = Act::EndCoordinator(former.coordinator);
+                    self.add(key, None, (details, widens.into_iter().collect()), act);
+                }
                 let name = format!("version {}", workflow.version.value);
-                let details = vec![format!("{} tasks", plan.value.tasks.len())];
                 let key = (ChangeAction::Create, ChangedObject::Plan, name);
-                self.add(key, Some(plan.at), (details, Vec::new()), Act::CreateWork);
+                self.add(key, Some(plan.at), work_terms(&plan.value, desired), Act::CreateWork);
             }
         }
         let stated = capabilities(workflow);
@@ -331,6 +384,22 @@ impl Difference {
             self.add(name, Some(workflow.version.at), (details, Vec::new()), Act::Note);
         }
     }
+}
+
+/// The details of new work, and how it gives somebody more than before: its coordinator, and what that delegates.
+fn work_terms(plan: &DeclaredPlan, desired: &Desired<'_>) -> (Vec<String>, Vec<String>) {
+    let (mut details, mut widens) = (vec![format!("{} tasks", plan.tasks.len())], Vec::new());
+    if let Some(Located { value: coordinator, .. }) = &plan.coordinator {
+        let guardrails = serde_json::Value::Object(desired.guardrails.to_json());
+        details.push(format!("coordinated by `{coordinator}`, guardrails {guardrails}"));
+        widens.push(format!("makes `{coordinator}` a coordinator"));
+    }
+    for ExpectedDelegation { agent, service, scopes, task } in &desired.delegations {
+        let delegated = format!("{} to `{agent}` for the task `{task}`", service_scopes(service, scopes));
+        details.push(format!("delegates {delegated}"));
+        widens.push(format!("gives {delegated}"));
+    }
+    (details, widens)
 }
 
 /// All attributes that a file can declare, with those that are not set.
@@ -370,7 +439,11 @@ fn is_same_context(own: &GrantContext, desired: &GrantContext) -> bool {
 }
 
 fn described(agent: &PrincipalId, service: &ServiceName, scopes: &[String]) -> String {
-    format!("{agent}: {service} [{}]", scopes.join(", "))
+    format!("{agent}: {}", service_scopes(service, scopes))
+}
+
+fn service_scopes(service: &ServiceName, scopes: &[String]) -> String {
+    format!("{service} [{}]", scopes.join(", "))
 }
 
 /// The terms of a new grant that are not the usual ones.

@@ -61,6 +61,9 @@ impl WorkflowAdministration {
                 document.add_service(definition);
             }
         }
+        if is_wanted(OwnedKind::Budget, "tenant".to_owned()) {
+            document.budget = state.budget;
+        }
         if is_wanted(OwnedKind::Policies, "active".to_owned()) {
             let active = self.policies.active_policies(caller).await?;
             if let Some(active) = &active.active {

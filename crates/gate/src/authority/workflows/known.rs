@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use toolgate_model::context::GrantContext;
 use toolgate_model::credential::{Credential, ServiceName, Vault};
 use toolgate_model::guard::PolicyFile;
 use toolgate_model::permission::Permission;
@@ -14,7 +15,7 @@ use toolgate_model::workflow::Workflow;
 
 use super::{WorkflowAdministration, agents_of};
 use crate::identify::Caller;
-use crate::ports::ledger::{PageRequest, RegisteredService};
+use crate::ports::ledger::{HeldGrant, PageRequest, RegisteredService};
 use crate::refusal::Refusal;
 
 /// The maximum number of vaults that are looked at.
@@ -31,7 +32,7 @@ pub(super) struct Known {
     /// Each service's newest version first.
     pub(super) services: Vec<RegisteredService>,
     pub(super) policies: Vec<PolicyFile>,
-    /// What each agent of a plan holds by delegation, by service.
+    /// What each agent of a plan holds by delegation for every task, by service.
     pub(super) delegated: BTreeMap<PrincipalId, Vec<(ServiceName, ScopeSet)>>,
     /// How long a grant is valid if its file does not say so.
     pub(super) default_end: Timestamp,
@@ -64,7 +65,9 @@ impl WorkflowAdministration {
         if manages_tools && workflow.plan.is_some() {
             for agent in agents_of(workflow) {
                 let (_, held) = self.administration.active_grants(caller, &agent).await?;
-                let delegated = held.iter().filter(|held| !held.lineage.ancestors().is_empty());
+                let is_unbound = |held: &&HeldGrant| held.effective.context == GrantContext::default();
+                let delegated = held.iter().map(|held| &**held).filter(|held| !held.lineage.ancestors().is_empty());
+                let delegated = delegated.filter(is_unbound);
                 let scopes =
                     delegated.map(|held| (held.credential.service.clone(), held.effective.scopes.clone())).collect();
                 known.delegated.insert(agent, scopes);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_model::credential::{Credential, ServiceName, Vault};
+use toolgate_model::context::GrantContext;
+use toolgate_model::credential::{Credential, CredentialStatus, ServiceName, Vault};
 use toolgate_model::grant::{Authority, DelegationDepth, Grant};
 use toolgate_model::guard::PolicyFile;
 use toolgate_model::principal::{Principal, PrincipalId};
@@ -10,10 +11,13 @@ use toolgate_model::scope::{Scope, ScopeSet};
 use toolgate_model::time::Timestamp;
 use toolgate_model::work::Guardrails;
 use toolgate_model::workflow::{
-    DeclaredGrant, DeclaredPlan, DeclaredPolicies, DeclaredRequirement, Located, Place, Problem, Workflow, meant,
+    DeclaredGrant, DeclaredPlan, DeclaredPolicies, DeclaredRequirement, Located, Place, Problem, TaskName, Workflow,
+    meant,
 };
 
 use super::known::Known;
+use super::work::new_task;
+use crate::authority::work::tasks::require_valid;
 use crate::ports::ledger::{OwnedKind, OwnedObject, WorkflowState};
 
 /// A file with everything that it refers to.
@@ -23,6 +27,17 @@ pub(super) struct Desired<'w> {
     /// `None` if the file declares none.
     pub(super) policies: Option<(Place, Vec<PolicyFile>)>,
     pub(super) guardrails: Guardrails,
+    /// What the coordinator is to delegate with the tasks of the plan.
+    pub(super) delegations: Vec<ExpectedDelegation>,
+}
+
+/// What a coordinator is to delegate with a task.
+#[derive(Debug, Clone)]
+pub(super) struct ExpectedDelegation {
+    pub(super) agent: PrincipalId,
+    pub(super) service: ServiceName,
+    pub(super) scopes: Vec<String>,
+    pub(super) task: TaskName,
 }
 
 #[derive(Debug, Clone)]
@@ -34,6 +49,17 @@ pub(super) struct DesiredGrant {
     /// Whether the file does not say when it expires.
     pub(super) default_expiry: bool,
     pub(super) allow_indefinite: bool,
+}
+
+/// What is asked about what an agent holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holding {
+    /// As far as is known.
+    Possible,
+    /// Beyond doubt, so that nothing will be delegated to it.
+    Certain,
+    /// So that it can delegate it.
+    Delegatable,
 }
 
 struct Resolver<'a> {
@@ -62,11 +88,14 @@ pub(super) fn resolve<'w>(
     let plan = workflow.plan.as_ref();
     let guardrails = plan.and_then(|plan| plan.value.guardrails.as_ref()).map(|found| found.value.clone());
     let guardrails = guardrails.unwrap_or_default();
+    let mut delegations = Vec::new();
     if let Some(plan) = &workflow.plan {
         let complete = is_complete && grants.len() == workflow.grants.len();
+        resolver.check_tasks(&plan.value);
         resolver.check_plan(&plan.value, &grants, &guardrails, complete);
+        delegations = resolver.delegations(&plan.value, &grants, &guardrails);
     }
-    (Desired { workflow, grants, policies, guardrails }, resolver.problems)
+    (Desired { workflow, grants, policies, guardrails, delegations }, resolver.problems)
 }
 
 impl Resolver<'_> {
@@ -134,11 +163,30 @@ impl Resolver<'_> {
         }
     }
 
-    /// The work of a version is created once.
+    /// Whether the work of this version was created before.
+    fn is_created(&self) -> bool {
+        let work = self.state.record.as_ref().and_then(|record| record.details.work.as_ref());
+        work.is_some_and(|work| work.version == self.workflow.version.value)
+    }
+
+    /// The work of a version is created once, and not while tasks of the previous version are within its guardrails: both
+    /// would bound the coordinator.
     fn check_version(&mut self) {
         let record = self.state.record.as_ref();
         let Some(work) = record.and_then(|record| record.details.work.as_ref()) else { return };
         let version = &self.workflow.version;
+        if let Some(former) = self.state.coordination.as_ref().filter(|former| former.is_limited)
+            && self.workflow.plan.is_some()
+            && !self.is_created()
+            && former.open_tasks > 0
+        {
+            let message = format!(
+                "version {} has {} open tasks in {}, within guardrails that still bound `{}`; complete or cancel them, or \
+                 end the intent, before another version is applied",
+                work.version, former.open_tasks, former.intent, former.agent
+            );
+            self.add(version.at, "version", message);
+        }
         let differs = self.workflow.plan.as_ref().is_some_and(|plan| plan.value.to_json() != work.declared);
         if work.version == version.value && differs {
             let message = format!(
@@ -287,6 +335,45 @@ impl Resolver<'_> {
         Some((declared.at, files))
     }
 
+    /// Checks each task of work that is to be created by itself.
+    fn check_tasks(&mut self, plan: &DeclaredPlan) {
+        if self.is_created() {
+            return;
+        }
+        for declared in &plan.tasks {
+            if let Err(refusal) = require_valid(&new_task(declared), self.now) {
+                self.add(declared.name.at, "plan", format!("task `{}`: {}", declared.name.value, refusal.reason()));
+            }
+        }
+    }
+
+    /// What a coordinator with `auto_delegate` is to delegate: everything that an agent is not known to hold anyway.
+    fn delegations(
+        &self,
+        plan: &DeclaredPlan,
+        grants: &[DesiredGrant],
+        guardrails: &Guardrails,
+    ) -> Vec<ExpectedDelegation> {
+        let Some(coordinator) = plan.coordinator.as_ref().filter(|_| guardrails.auto_delegate) else {
+            return Vec::new();
+        };
+        let assigned = plan.tasks.iter().filter_map(|task| Some((task, &task.agent.as_ref()?.value)));
+        let by_others = assigned.filter(|(_, agent)| **agent != coordinator.value);
+        let required =
+            by_others.flat_map(|(task, agent)| task.requires_tools.iter().map(move |one| (task, agent, one)));
+        let missing = required.filter(|(_, agent, requirement)| {
+            let held = self.holds(agent, &requirement.service.value, requirement, grants, Holding::Certain);
+            !requirement.scopes.is_empty() && !held
+        });
+        let expected = missing.map(|(task, agent, requirement)| ExpectedDelegation {
+            agent: agent.clone(),
+            service: requirement.service.value.clone(),
+            scopes: requirement.scopes.iter().map(|scope| scope.value.to_string()).collect(),
+            task: task.name.value.clone(),
+        });
+        expected.collect()
+    }
+
     fn check_plan(&mut self, plan: &DeclaredPlan, grants: &[DesiredGrant], guardrails: &Guardrails, is_complete: bool) {
         // What an agent without rights to see the registry may use is checked when it claims its tasks.
         if !self.known.manages_tools {
@@ -311,11 +398,10 @@ impl Resolver<'_> {
                 }
                 let Some(agent) = &task.agent else { continue };
                 let by_coordinator = plan.coordinator.as_ref().filter(|_| guardrails.auto_delegate);
-                let may_use = |agent: &PrincipalId, delegatable: bool| {
-                    self.holds(agent, &service.value, requirement, grants, delegatable)
-                };
-                let has_access = may_use(&agent.value, false)
-                    || by_coordinator.is_some_and(|coordinator| may_use(&coordinator.value, true));
+                let may_use =
+                    |agent: &PrincipalId, how: Holding| self.holds(agent, &service.value, requirement, grants, how);
+                let has_access = may_use(&agent.value, Holding::Possible)
+                    || by_coordinator.is_some_and(|coordinator| may_use(&coordinator.value, Holding::Delegatable));
                 if is_complete && requirement.required && unknown.is_empty() && !has_access {
                     let wanted: Vec<String> = requirement.scopes.iter().map(|scope| scope.value.to_string()).collect();
                     let message = format!(
@@ -331,33 +417,46 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether an agent gets by this file, or has anyway, one grant with all scopes of a requirement.
+    /// Whether an agent gets by this file, or has anyway, one grant with all scopes of a requirement. A grant that is bound
+    /// to a context does not meet the requirement of a task that does not exist yet.
     fn holds(
         &self,
         agent: &PrincipalId,
         service: &ServiceName,
         requirement: &DeclaredRequirement,
         grants: &[DesiredGrant],
-        delegatable: bool,
+        how: Holding,
     ) -> bool {
         let wanted: ScopeSet = requirement.scopes.iter().map(|scope| scope.value.clone()).collect();
         let has_all = |scopes: &ScopeSet| wanted.beyond(scopes).is_empty();
+        let fits = |authority: &Authority| {
+            let may_go_on = authority.delegatable && authority.delegation_depth.below().is_some();
+            has_all(&authority.scopes)
+                && authority.context == GrantContext::default()
+                && (how != Holding::Delegatable || may_go_on)
+        };
+        // Of a credential that the caller does not manage, nothing is certain.
+        let is_usable = |credential: Option<&Credential>| {
+            let status = credential.map(|credential| credential.status(self.now));
+            status.map_or(how != Holding::Certain, |status| status == CredentialStatus::Active)
+        };
         let by_file = grants.iter().any(|grant| {
             grant.agent == *agent
                 && grant.credential.service == *service
-                && has_all(&grant.authority.scopes)
-                && (!delegatable || grant.authority.delegatable)
+                && fits(&grant.authority)
+                && is_usable(Some(&grant.credential))
         });
         let directly = || {
             let found = self.state.grants.values().filter(|grant| grant.agent == *agent && grant.service == *service);
             let is_kept = |id: String| !self.state.owned.contains_key(&OwnedObject { kind: OwnedKind::Grant, id });
+            let credential = |grant: &Grant| self.known.credentials.iter().find(|one| one.id == grant.credential);
             found
                 .filter(|grant| is_kept(grant.id.to_string()) && grant.suspended.is_none())
-                .any(|grant| has_all(&grant.authority.scopes) && (!delegatable || grant.authority.delegatable))
+                .any(|grant| fits(&grant.authority) && is_usable(credential(grant)))
         };
         let delegated = || {
             let held = self.known.delegated.get(agent).into_iter().flatten();
-            !delegatable && held.into_iter().any(|(of, scopes)| of == service && has_all(scopes))
+            how == Holding::Possible && held.into_iter().any(|(of, scopes)| of == service && has_all(scopes))
         };
         by_file || directly() || delegated()
     }

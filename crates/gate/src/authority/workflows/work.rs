@@ -14,6 +14,7 @@ use toolgate_model::workflow::{DeclaredPlan, DeclaredTask, TaskName};
 
 use super::WorkflowAdministration;
 use super::resolve::Desired;
+use crate::authority::work::NewTask;
 use crate::identify::Caller;
 use crate::ports::ledger::{
     CreateCoordinator, CreateIntent, CreatePlan, CreateTask, Mandate, WorkflowStep, WorkflowWork,
@@ -21,7 +22,7 @@ use crate::ports::ledger::{
 use crate::refusal::{Code, Refusal};
 
 /// How many attempts a task has unless its file says otherwise.
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u64 = 3;
 /// How often a coordinator sends heartbeats.
 const HEARTBEAT_SECONDS: u32 = 60;
 
@@ -138,7 +139,7 @@ impl WorkflowAdministration {
                 depends_on,
                 blocks: Vec::new(),
                 attempt: 1,
-                max_attempts: task.max_attempts.and_then(|most| u32::try_from(most).ok()).unwrap_or(ATTEMPTS),
+                max_attempts: max_attempts(task),
                 timeout_seconds: task.timeout_seconds,
                 deadline: task.deadline,
                 details: details(task),
@@ -165,6 +166,25 @@ impl WorkflowAdministration {
             created_at: audit.time(),
             updated_at: audit.time(),
         })
+    }
+}
+
+/// More than can be stored is more than is allowed.
+fn max_attempts(task: &DeclaredTask) -> u32 {
+    u32::try_from(task.max_attempts.unwrap_or(ATTEMPTS)).unwrap_or(u32::MAX)
+}
+
+/// A task of a file, for the checks of a task by itself. Its dependencies are named, and counted.
+pub(super) fn new_task(task: &DeclaredTask) -> NewTask {
+    NewTask {
+        plan: None,
+        details: details(task),
+        depends_on: Vec::new(),
+        depends_on_new: (0..task.depends_on.len()).collect(),
+        assigned_agent: None,
+        timeout_seconds: task.timeout_seconds,
+        deadline: task.deadline,
+        max_attempts: max_attempts(task),
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toolgate_model::context::ContextId;
 use toolgate_model::id::IntentId;
 use toolgate_model::work::RunningTask;
+use toolgate_model::work::limits::READ_WITH_GRANTS;
 
 use super::*;
 use crate::call::CallRequest;
@@ -75,6 +76,25 @@ async fn what_is_not_the_agents_is_refused_whatever_it_is() {
     let idle = Bench::with_grant();
     let refusal = idle.constrain(&in_context(&idle, context(json!({"task_id": task()})))).await.err().unwrap();
     assert_eq!(refusal.code(), Code::GrantContextMismatch);
+}
+
+#[tokio::test]
+async fn what_was_not_read_with_the_grants_is_looked_up() {
+    let bench = working(None);
+    let other = IntentId::new(now(), [9; 10]);
+    *bench.memory.named_work.lock().unwrap() = AgentWork { intents: BTreeSet::from([other]), ..AgentWork::default() };
+    let call = in_context(&bench, context(json!({"intent_id": other})));
+    // All of the work was read: there is no other.
+    assert!(bench.constrain(&call).await.is_err());
+    let many = (0..READ_WITH_GRANTS).map(|number| {
+        let bytes = number.to_be_bytes();
+        IntentId::new(now(), [0, 0, 0, 0, 0, 0, bytes[0], bytes[1], bytes[2], bytes[3]])
+    });
+    let full = AgentWork { intents: many.collect(), ..AgentWork::default() };
+    *bench.memory.work.lock().unwrap() = Some(Arc::new(full));
+    assert!(bench.constrain(&call).await.is_ok());
+    let unknown = in_context(&bench, context(json!({"task_id": task()})));
+    assert_eq!(bench.constrain(&unknown).await.err().unwrap().code(), Code::GrantContextMismatch);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::Value;
 use toolgate_model::approval::{Approval, SessionName};
+use toolgate_model::context::GrantContext;
 use toolgate_model::credential::Credential;
 use toolgate_model::id::{ApprovalId, CredentialId, GrantId, InvocationId, KeyId, ProcessId, SessionId, VaultId};
 use toolgate_model::invocation::Invocation;
@@ -42,6 +43,8 @@ pub(in crate::call) struct Memory {
     pub(in crate::call) held_grants: Mutex<Vec<Arc<HeldGrant>>>,
     /// The work of the agent.
     pub(in crate::call) work: Mutex<Option<Arc<AgentWork>>>,
+    /// What is found by its id alone.
+    pub(in crate::call) named_work: Mutex<AgentWork>,
     services: Mutex<Vec<RegisteredService>>,
     /// The outcomes of the next admissions; without any, a call is admitted.
     pub(in crate::call) admissions: Mutex<VecDeque<Admission>>,
@@ -92,6 +95,10 @@ port! {
                 work: self.work.lock().unwrap().clone(),
                 work_revision: 0,
             }))
+        }
+
+        async fn named_work(&self, _: &TenantId, _: &PrincipalId, _: &GrantContext) -> Result<AgentWork, Refusal> {
+            Ok(self.named_work.lock().unwrap().clone())
         }
 
         async fn held_grant(&self, _: &TenantId, grant: GrantId) -> Result<Option<Arc<HeldGrant>>, Refusal> {

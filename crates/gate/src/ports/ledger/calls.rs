@@ -8,6 +8,7 @@ use serde_json::Value;
 use toolgate_model::approval::BoundAction;
 use toolgate_model::connection::Connection;
 use toolgate_model::constraint::Cost;
+use toolgate_model::context::GrantContext;
 use toolgate_model::credential::Credential;
 use toolgate_model::grant::{Authority, Grant, Lineage};
 use toolgate_model::guard::HookDecision;
@@ -35,6 +36,13 @@ pub trait GrantLookup: Send + Sync {
         now: Timestamp,
         freshness: Freshness,
     ) -> Result<Arc<HeldGrants>, Refusal>;
+    /// Returns what the context of a call names of the work of its agent, according to the newest state.
+    async fn named_work(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        context: &GrantContext,
+    ) -> Result<AgentWork, Refusal>;
     /// Returns one grant in any state.
     async fn held_grant(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<HeldGrant>>, Refusal>;
     /// Returns the newest grants of an agent that have ended by `now`.

@@ -8,13 +8,15 @@ use serde_json::Value;
 use toolgate_model::grant::Grant;
 use toolgate_model::id::{CoordinatorId, GrantId, IntentId, PlanId};
 use toolgate_model::principal::{Principal, PrincipalId, TenantId};
+use toolgate_model::spending::Budget;
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 use toolgate_model::workflow::{WorkflowName, WorkflowVersion};
 
 use super::{
-    ApplyPolicies, ApplyService, CreateCoordinator, CreateGrant, CreateIntent, CreatePlan, CreatePrincipal, CreateTask,
-    Mandate, RemovePrincipal, RemoveService, RevokeGrant, UpdatePrincipal,
+    ApplyPolicies, ApplyService, ChangeCoordinator, CreateCoordinator, CreateGrant, CreateIntent, CreatePlan,
+    CreatePrincipal, CreateTask, Mandate, RemovePrincipal, RemoveService, RevokeGrant, SetTenantBudget,
+    UpdatePrincipal,
 };
 use crate::refusal::Refusal;
 
@@ -50,10 +52,26 @@ pub struct WorkflowState {
     pub principals: BTreeMap<PrincipalId, Principal>,
     /// The direct grants of these principals that are neither revoked nor expired, by id.
     pub grants: BTreeMap<GrantId, Grant>,
+    /// The coordinator of the work that was created last, unless it has ended.
+    pub coordination: Option<Coordination>,
+    /// The budget of the tenant.
+    pub budget: Option<Budget>,
     /// Counts the changes of the registry.
     pub registry: u64,
     /// The active version of the policies; zero for none.
     pub policies: u64,
+}
+
+/// The coordinator of the work of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Coordination {
+    pub coordinator: CoordinatorId,
+    pub intent: IntentId,
+    pub agent: PrincipalId,
+    /// Whether its guardrails bound anything.
+    pub is_limited: bool,
+    /// The number of tasks of the intent that have not ended.
+    pub open_tasks: u64,
 }
 
 /// A workflow as it was applied last.
@@ -119,6 +137,8 @@ pub struct OwnedObject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OwnedKind {
     Agent,
+    /// The budget of the tenant.
+    Budget,
     Grant,
     /// The policies of the tenant.
     Policies,
@@ -126,12 +146,13 @@ pub enum OwnedKind {
 }
 
 impl OwnedKind {
-    pub const ALL: [Self; 4] = [Self::Agent, Self::Grant, Self::Policies, Self::Service];
+    pub const ALL: [Self; 5] = [Self::Agent, Self::Budget, Self::Grant, Self::Policies, Self::Service];
 
     /// The stored and displayed form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
+            Self::Budget => "budget",
             Self::Grant => "grant",
             Self::Policies => "policies",
             Self::Service => "service",
@@ -153,6 +174,9 @@ pub struct Ownership {
     /// The version of the policies that the workflow applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<u64>,
+    /// The budget of the tenant that the workflow set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 /// Makes the changes of a file in one transaction.
@@ -178,6 +202,7 @@ pub struct ApplyWorkflow {
 pub enum WorkflowStep {
     CreatePrincipal(Box<CreatePrincipal>),
     UpdatePrincipal(Box<UpdatePrincipal>),
+    SetTenantBudget(SetTenantBudget),
     RevokeGrant(RevokeGrant),
     CreateGrant(Box<CreateGrant>),
     RemovePrincipal(RemovePrincipal),
@@ -185,6 +210,7 @@ pub enum WorkflowStep {
     ApplyService(Box<ApplyService>),
     ApplyPolicies(Box<ApplyPolicies>),
     CreateIntent(Box<CreateIntent>),
+    ChangeCoordinator(Box<ChangeCoordinator>),
     CreateCoordinator(Box<CreateCoordinator>),
     CreatePlan(Box<CreatePlan>),
     CreateTasks(Box<CreateTask>),

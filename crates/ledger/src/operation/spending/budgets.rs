@@ -1,13 +1,19 @@
 //! Budgets as rows: created from the calls of the day when a budget is set, and listed with what was used.
 
+use std::collections::BTreeMap;
+
 use toolgate_gate::ports::ledger::{BudgetUse, Mandate, Page, PageRequest, SetTenantBudget, beginning_of_day};
 use toolgate_model::event::{EventPayload, TenantUpdated};
+use toolgate_model::id::CoordinatorId;
 use toolgate_model::principal::{PrincipalId, Tenant, TenantId};
 use toolgate_model::spending::{Account, Budget, Reservation, Used};
 use toolgate_model::time::Timestamp;
+use toolgate_model::work::Coordinator;
 
 use super::{Sum, create, rows};
 use crate::operation::administration::{Administration, Entitled};
+use crate::operation::listing::Conditions;
+use crate::operation::work::coordinator_rows;
 use crate::operation::{Operation, principals, tenants};
 use crate::sql::{Failure, Value, json_text};
 use crate::transaction::{Transaction, values};
@@ -84,6 +90,56 @@ impl Administration for SetTenantBudget {
     }
 }
 
+/// What precedes the id of a coordinator in a cursor: no id of an agent contains a slash.
+const COORDINATORS: &str = "coordinator/";
+
+/// Coordinators that have not ended and limit calls or costs, by id.
+struct WithLimits<'a> {
+    tenant: &'a TenantId,
+    /// Only those that this agent is.
+    agent: Option<&'a PrincipalId>,
+    after: &'a str,
+    limit: u32,
+}
+
+impl WithLimits<'_> {
+    async fn read<T: Transaction>(self, transaction: &mut T) -> Result<Page<Coordinator>, Failure> {
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", self.tenant);
+        conditions.and_if("agent =", self.agent);
+        conditions.and_that("ended_at IS NULL");
+        conditions.and_that(
+            r#"(guardrails LIKE '%"max_tool_invocations":%' OR guardrails LIKE '%"max_tool_cost_usd":%'
+                OR guardrails LIKE '%"max_budget_usd":%')"#,
+        );
+        conditions.and("id >", self.after);
+        let page = PageRequest::first(self.limit);
+        let from = (coordinator_rows::COLUMNS, "coordinators", "id");
+        conditions.page(transaction, from, &page, coordinator_rows::read, |one| one.id.to_string()).await
+    }
+}
+
+/// Reads what these coordinators have used.
+pub struct ReadCoordinatorUse {
+    pub tenant: TenantId,
+    pub ids: Vec<CoordinatorId>,
+}
+
+impl Operation for ReadCoordinatorUse {
+    type Output = BTreeMap<CoordinatorId, Used>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Self::Output, Failure> {
+        let account = |id: &CoordinatorId| Account::Coordinator(id.to_string());
+        let names = self.ids.iter().map(|id| account(id).to_string());
+        let known = rows(transaction, &self.tenant, names, "").await?;
+        let used = self.ids.iter().map(|id| {
+            let row = known.get(&account(id).to_string());
+            Ok((*id, row.map(Sum::read).transpose()?.unwrap_or_default().used))
+        });
+        used.collect()
+    }
+}
+
 /// Lists the accounts of budgets.
 pub struct ListBudgets {
     pub tenant: TenantId,
@@ -103,6 +159,9 @@ impl Operation for ListBudgets {
                 let found = principals::locked(transaction, &self.tenant, agent, "").await?;
                 let budget = found.filter(|agent| agent.removed_at.is_none()).and_then(|agent| agent.budget);
                 reservations.extend(budget.map(|budget| budget.of_agent(agent)).into_iter().flatten());
+                let page = WithLimits { tenant: &self.tenant, agent: Some(agent), after: "", limit: self.page.limit };
+                let page = page.read(transaction).await?;
+                reservations.extend(page.items.iter().filter_map(Coordinator::reservation));
             }
             None => {
                 if self.page.after.is_none() {
@@ -112,11 +171,28 @@ impl Operation for ListBudgets {
                     let budget = tenant.and_then(|tenant| tenant.budget);
                     reservations.extend(budget.map(|budget| budget.of_tenant()).into_iter().flatten());
                 }
-                let page = principals::WithBudget { tenant: self.tenant.clone(), page: self.page.clone() };
-                let page = page.run(transaction).await?;
-                next = page.next;
-                for agent in page.items {
-                    reservations.extend(agent.budget.map(|budget| budget.of_agent(&agent.id)).into_iter().flatten());
+                let mut left = self.page.limit;
+                let after = self.page.after.as_deref().and_then(|after| after.strip_prefix(COORDINATORS));
+                if after.is_none() {
+                    let page = principals::WithBudget { tenant: self.tenant.clone(), page: self.page.clone() };
+                    let page = page.run(transaction).await?;
+                    next = page.next;
+                    left = left.saturating_sub(u32::try_from(page.items.len()).unwrap_or(u32::MAX));
+                    for agent in page.items {
+                        let budget = agent.budget.map(|budget| budget.of_agent(&agent.id));
+                        reservations.extend(budget.into_iter().flatten());
+                    }
+                }
+                match (&next, left) {
+                    (Some(_), _) => {}
+                    (None, 0) => next = Some(COORDINATORS.to_owned()),
+                    (None, limit) => {
+                        let after = after.unwrap_or_default();
+                        let page = WithLimits { tenant: &self.tenant, agent: None, after, limit };
+                        let page = page.read(transaction).await?;
+                        next = page.next.map(|next| format!("{COORDINATORS}{next}"));
+                        reservations.extend(page.items.iter().filter_map(Coordinator::reservation));
+                    }
                 }
             }
         }

@@ -258,7 +258,11 @@ impl Operation for InFlight {
     type Output = u64;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
-        let (condition, parameters) = of_scope(&self.audit.tenant, &self.scope);
+        let (mut condition, parameters) = of_scope(&self.audit.tenant, &self.scope);
+        if matches!(self.scope, StopScope::Agent(_)) {
+            // Also what it does for other agents.
+            condition = "tenant = $1 AND (agent = $2 OR actor = $2)";
+        }
         let sql = format!("SELECT COUNT(*) FROM calls_in_flight WHERE {condition} AND status = 'running'");
         let row = transaction.query_optional(&sql, &parameters).await?;
         Ok(row.map_or(Ok(0), |row| row.count(0))?)

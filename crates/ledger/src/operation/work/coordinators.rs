@@ -1,5 +1,7 @@
 //! Coordinators: registration, changes by their supervisors, heartbeats, ends.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{
     AuditContext, ChangeCoordinator, CoordinatorChanges, Coordinators, CreateCoordinator, Mandate, SendHeartbeat,
@@ -10,6 +12,7 @@ use toolgate_model::event::{EventPayload, WorkCoordinatorChanged, WorkCoordinato
 use toolgate_model::id::{CoordinatorId, IntentId};
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::TenantId;
+use toolgate_model::spending::Used;
 use toolgate_model::time::Timestamp;
 use toolgate_model::work::limits::COORDINATORS;
 use toolgate_model::work::{Coordinator, CoordinatorStatus, IntentEventDetails, IntentEventKind};
@@ -19,6 +22,7 @@ use super::coordinator_rows::{COLUMNS, read};
 use super::{Noted, count_change, require_below, require_version};
 use crate::ledger::{Engine, SqlLedger};
 use crate::operation::administration::{Administration, Entitled};
+use crate::operation::spending::budgets::ReadCoordinatorUse;
 use crate::operation::{Operation, principals};
 use crate::sql::{Failure, json_text};
 use crate::transaction::{Transaction, values};
@@ -45,6 +49,14 @@ impl<E: Engine> Coordinators for SqlLedger<E> {
         viewer: &Viewer,
     ) -> Result<Option<Vec<Coordinator>>, Refusal> {
         self.engine.read(ListCoordinators { tenant: tenant.clone(), intent, viewer: viewer.clone() }).await
+    }
+
+    async fn coordinator_use(
+        &self,
+        tenant: &TenantId,
+        ids: Vec<CoordinatorId>,
+    ) -> Result<BTreeMap<CoordinatorId, Used>, Refusal> {
+        self.engine.read(ReadCoordinatorUse { tenant: tenant.clone(), ids }).await
     }
 
     async fn change_coordinator(&self, command: ChangeCoordinator) -> Result<Coordinator, Refusal> {
@@ -184,6 +196,22 @@ impl Administration for ChangeCoordinator {
         count_change(transaction, &by.tenant).await?;
         Ok(after)
     }
+}
+
+/// Checks that this actor may end the coordinators with the intent that they coordinate: whoever directs an intent must not
+/// be rid of guardrails by ending it.
+pub fn require_endable(by: &Entitled<'_>, coordinators: &[Coordinator]) -> Result<(), Refusal> {
+    let ended = CoordinatorChanges { status: Some(CoordinatorStatus::Completed), ..CoordinatorChanges::default() };
+    let limited = coordinators.iter().filter(|coordinator| !coordinator.guardrails.is_unlimited());
+    for coordinator in limited {
+        require_allowed(by, coordinator, &ended).map_err(|refusal| {
+            let reason = format!("the end of the intent would end guardrails: {}", refusal.reason());
+            Refusal::new(Code::PermissionDenied, reason)
+                .with("coordinator_id", coordinator.id)
+                .with("intent_id", coordinator.intent)
+        })?;
+    }
+    Ok(())
 }
 
 /// Its supervisor and managers change it. A coordinator that supervises itself cannot free itself: it may only narrow.

@@ -8,13 +8,14 @@ use toolgate_model::event::{EventPayload, WorkCostRecorded};
 use toolgate_model::id::{CostId, IntentId, InvocationId, TaskId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::work::limits::COSTS;
-use toolgate_model::work::{CostEntry, CostKind, CostSummary, IntentEventDetails, IntentEventKind};
+use toolgate_model::work::{CostEntry, CostKind, CostSummary, IntentEventDetails, IntentEventKind, dollars};
 
 use super::access::{hold, participates, sees};
 use super::{Noted, number, require_below, task_rows};
 use crate::ledger::{Engine, SqlLedger};
 use crate::operation::Operation;
 use crate::operation::administration::{Administration, Entitled};
+use crate::operation::listing::Conditions;
 use crate::sql::{Failure, Row, SqlError, json_text};
 use crate::transaction::{Transaction, values};
 
@@ -120,17 +121,22 @@ impl Operation for ReadCosts {
         if !sees(transaction, &self.tenant, self.intent, &self.viewer).await? {
             return Ok(None);
         }
-        let sql = format!("SELECT {COLUMNS} FROM costs WHERE intent = $1 ORDER BY id DESC");
-        let rows = transaction.query(&sql, values![self.intent]).await?;
-        let mut recorded = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let mut of_intent = Conditions::default();
+        of_intent.and("intent =", self.intent);
+        let (size, order) = ("OCTET_LENGTH(metadata)", "id DESC");
+        let limit = of_intent.fitting(transaction, (size, "costs", order), self.limit).await?;
+        let sql = format!("SELECT {COLUMNS} FROM costs WHERE intent = $1 ORDER BY {order} LIMIT $2");
+        let rows = transaction.query(&sql, values![self.intent, limit]).await?;
+        let recorded = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        // Every entry counts, and none with its metadata, which may be large.
         let mut summary = CostSummary::default();
-        for entry in &recorded {
-            if let Some(cost) = entry.usd() {
-                let task = entry.task.map(|task| task.to_string());
-                summary.add(entry.kind, &entry.agent, task.as_deref(), None, cost.micros());
+        let amounts = "SELECT kind, agent, task, amount, unit FROM costs WHERE intent = $1";
+        for row in &transaction.query(amounts, values![self.intent]).await? {
+            if let Some(cost) = dollars(row.count(3)?, row.text(4)?) {
+                let agent = row.parsed(1, PrincipalId::parse)?;
+                summary.add(row.parsed(0, CostKind::parse)?, &agent, row.optional_text(2)?, None, cost.micros());
             }
         }
-        recorded.truncate(usize::try_from(self.limit).unwrap_or(usize::MAX));
         // Refused calls cost nothing, and calls in flight are counted as estimated.
         let made = "cost IS NOT NULL AND status <> 'denied'";
         let sums = format!(

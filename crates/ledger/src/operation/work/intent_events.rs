@@ -78,7 +78,8 @@ impl Operation for ListIntentEvents {
         conditions.and_if("kind =", self.filter.kind.map(IntentEventKind::as_str));
         conditions.and_if("created_at >=", self.filter.since);
         conditions.and_if("id >", self.page.after.as_deref());
-        let from = (COLUMNS, "intent_events", "id");
-        conditions.page(transaction, from, &self.page, read, |event| event.id.to_string()).await.map(Some)
+        let (from, size) = ((COLUMNS, "intent_events", "id"), "OCTET_LENGTH(payload)");
+        let page = conditions.page_within(transaction, from, size, &self.page, read, |event| event.id.to_string());
+        page.await.map(Some)
     }
 }

@@ -17,7 +17,9 @@ use toolgate_model::work::{
 use super::access::{self, HeldIntent, hold, seen_by};
 use super::intent_events::ListIntentEvents;
 use super::participants::ListParticipants;
-use super::{Noted, agent_work, count_change, endings, number, require_below, require_version};
+use super::{
+    Noted, agent_work, coordinators, count_change, endings, number, require_below, require_version, retention,
+};
 use crate::ledger::{Engine, SqlLedger};
 use crate::operation::administration::{Administration, Entitled};
 use crate::operation::listing::Conditions;
@@ -121,6 +123,7 @@ impl Administration for CreateIntent {
              AND status <> 'completed' AND status <> 'abandoned'";
         let open = number(transaction, open, values![&by.tenant, &intent.created_by]).await?;
         require_below(open, OPEN_INTENTS, &format!("open intents of `{}`", intent.created_by))?;
+        retention::make_room(transaction, by, &intent.created_by).await?;
         for other in intent.parent.iter().chain(&intent.depends_on) {
             hold(transaction, by, *other).await?;
         }
@@ -169,6 +172,9 @@ impl Administration for ChangeIntent {
         held.require_directed()?;
         require_version(&format!("intent {}", self.id), held.intent.version, self.expected_version)?;
         held.require_open()?;
+        if matches!(self.change, IntentChange::Status { status, .. } if status.has_ended()) {
+            coordinators::require_endable(by, &held.coordinators)?;
+        }
         let HeldIntent { mut intent, coordinators, .. } = held;
         let from = intent.status;
         let mut reason_given = None;
@@ -256,6 +262,7 @@ impl Operation for ListIntents {
         conditions.and_if("created_by =", self.filter.created_by.as_ref());
         seen_by(&mut conditions, "id", &self.viewer);
         conditions.and_if("id >", self.page.after.as_deref());
-        conditions.page(transaction, (COLUMNS, "intents", "id"), &self.page, read, |intent| intent.id.to_string()).await
+        let (from, size) = ((COLUMNS, "intents", "id"), "OCTET_LENGTH(state) + OCTET_LENGTH(constraints)");
+        conditions.page_within(transaction, from, size, &self.page, read, |intent| intent.id.to_string()).await
     }
 }

@@ -81,9 +81,13 @@ impl Administration for AcquireLease {
         if let Some(renewed) = in_the_way(transaction, by, lease).await? {
             return Ok(renewed);
         }
-        let live = "SELECT COUNT(*) FROM leases WHERE intent = $1 AND ended_at IS NULL";
-        let live = number(transaction, live, values![lease.intent]).await?;
-        require_below(live, LEASES, "leases on the intent")?;
+        // Tasks are limited themselves, and nobody takes the places of others.
+        if lease.task.is_none() {
+            let live = "SELECT COUNT(*) FROM leases \
+                 WHERE intent = $1 AND agent = $2 AND task IS NULL AND ended_at IS NULL";
+            let live = number(transaction, live, values![lease.intent, &lease.agent]).await?;
+            require_below(live, LEASES, &format!("leases of `{}` on the intent", lease.agent))?;
+        }
         if let Some(id) = lease.task {
             let task = task_rows::one(transaction, lease.intent, id).await?;
             let mut task = task.ok_or_else(|| Refusal::no_task(id))?;

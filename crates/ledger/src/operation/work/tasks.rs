@@ -9,7 +9,9 @@ use toolgate_gate::ports::ledger::{
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::{EventPayload, WorkTaskCreated};
 use toolgate_model::id::{IntentId, PlanId, TaskId};
+use toolgate_model::permission::Permission;
 use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::scope::Scope;
 use toolgate_model::time::Timestamp;
 use toolgate_model::work::limits::TASKS;
 use toolgate_model::work::{
@@ -122,6 +124,40 @@ impl Administration for CreateTask {
         }
         Ok(changed)
     }
+}
+
+/// Checks that the agents of new tasks can claim them. Who does not see every grant learns only what could not be
+/// delegated.
+pub async fn require_claimable<T: Transaction>(
+    transaction: &mut T,
+    by: &Entitled<'_>,
+    created: &[TaskChanged],
+) -> Result<(), Failure> {
+    for TaskChanged { task, undelegated, .. } in created {
+        let Some(agent) = &task.assigned_agent else { continue };
+        let access = agent_access::for_task(transaction, agent, task, by.time).await?;
+        let missing = match_requirements(&task.details.requires_tools, &access, &task.context()).missing;
+        for one in missing {
+            let why = undelegated.iter().find(|refused| refused.missing.service == one.service);
+            if why.is_none() && !by.may(Permission::ManageTools) {
+                continue;
+            }
+            let scopes: Vec<&str> = one.scopes.iter().map(Scope::as_str).collect();
+            let name = &task.details.name;
+            let why = why.map_or_else(String::new, |refused| format!(": {}", refused.reason));
+            let reason = format!(
+                "`{agent}` would not hold [{}] of `{}`, which the task `{name}` requires{why}",
+                scopes.join(", "),
+                one.service
+            );
+            return Err(Refusal::new(Code::InsufficientToolAccess, reason)
+                .with("task", name)
+                .with("service", &one.service)
+                .with("missing", [one])
+                .into());
+        }
+    }
+    Ok(())
 }
 
 /// Checks the new tasks against those of the intent; returns the status of each of these.
@@ -263,9 +299,10 @@ impl Operation for ListTasks {
         conditions.and_if("plan =", self.filter.plan);
         conditions.and_if("assigned_agent =", self.filter.assigned_agent.as_ref());
         conditions.and_if("id >", self.page.after.as_deref());
-        let from = (task_rows::COLUMNS, "tasks", "id");
-        let mut page =
-            conditions.page(transaction, from, &self.page, task_rows::read, |task| task.id.to_string()).await?;
+        let (from, size) = ((task_rows::COLUMNS, "tasks", "id"), "OCTET_LENGTH(details)");
+        let mut page = conditions
+            .page_within(transaction, from, size, &self.page, task_rows::read, |task| task.id.to_string())
+            .await?;
         task_rows::with_dependencies(transaction, &mut page.items).await?;
         Ok(Some(page))
     }

@@ -146,5 +146,26 @@ fn a_definition_widens_unless_only_its_descriptions_change_or_tools_go() {
         reasons(&of(json!({"a": {"description": "A"}, "b": {}}), "https://b.example")),
         ["changes where calls are sent"]
     );
-    assert_eq!(reasons(&of(json!({"a": {"scope": "x"}, "c": {}}), url)), ["changes the tool `a`", "adds the tool `c`"]);
+    assert_eq!(
+        reasons(&of(json!({"a": {"scope": "x"}, "c": {}}), url)),
+        [
+            "changes the tool `a`",
+            "adds the tool `c`",
+            "drops the tool `b`: calls of it fall back to what a credential defines"
+        ]
+    );
+}
+
+#[test]
+fn without_a_version_calls_fall_back_to_something_else() {
+    let of = |version: &str| {
+        let definition = json!({"service": "cards", "version": version, "tools": {"a": {}}});
+        ServiceDefinition::from_json(&definition).unwrap()
+    };
+    let (first, second) = (of("1"), of("2"));
+    assert_eq!(removal_widening(&second, &[&second, &first]), "calls of `cards` fall back to version `1`");
+    let to_credentials =
+        |version: &str| format!("calls of version `{version}` of `cards` fall back to what its credentials define");
+    assert_eq!(removal_widening(&first, &[&second, &first]), to_credentials("1"));
+    assert_eq!(removal_widening(&second, &[&second]), to_credentials("2"));
 }

@@ -1,13 +1,19 @@
 //! Coordinators and their guardrails.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 use toolgate_api::work::coordinators::{
-    BeatCoordinator, Coordinator, CoordinatorScope, CreateCoordinator, EndCoordinator, ListCoordinators,
-    ShowCoordinator, UpdateCoordinator,
+    BeatCoordinator, Coordinator, CoordinatorScope, CoordinatorUsage, CreateCoordinator, EndCoordinator,
+    ListCoordinators, ShowCoordinator, UpdateCoordinator,
 };
 use toolgate_gate::authority::work::NewCoordinator;
+use toolgate_gate::identify::Caller;
 use toolgate_gate::ports::ledger::CoordinatorChanges;
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::constraint::Cost;
+use toolgate_model::id::CoordinatorId;
+use toolgate_model::spending::Used;
 use toolgate_model::text::Line;
 use toolgate_model::work::{self, CoordinatorKind, Guardrails};
 
@@ -15,6 +21,7 @@ use super::version;
 use crate::mount::TypedRequest;
 use crate::openintent::error::Denied;
 use crate::parameters::id;
+use crate::router::App;
 
 /// As the Python client of OpenIntent has it.
 const USUAL_HEARTBEAT: u32 = 60;
@@ -32,12 +39,14 @@ pub(super) async fn create(request: TypedRequest<CreateCoordinator>) -> Result<C
         expires_at: body.expires_at,
         metadata: body.metadata.unwrap_or_default(),
     };
-    Ok(shown(app.gate.work.create_coordinator(&caller, new).await?))
+    let created = app.gate.work.create_coordinator(&caller, new).await?;
+    one(&app, &caller, created).await
 }
 
 pub(super) async fn show(request: TypedRequest<ShowCoordinator>) -> Result<Coordinator, Denied> {
     let TypedRequest { app, caller, path, .. } = request;
-    Ok(shown(app.gate.work.coordinator(&caller, path).await?))
+    let found = app.gate.work.coordinator(&caller, path).await?;
+    one(&app, &caller, found).await
 }
 
 pub(super) async fn update(request: TypedRequest<UpdateCoordinator>) -> Result<Coordinator, Denied> {
@@ -49,22 +58,27 @@ pub(super) async fn update(request: TypedRequest<UpdateCoordinator>) -> Result<C
         expires_at: body.expires_at,
         metadata: body.metadata,
     };
-    Ok(shown(app.gate.work.change_coordinator(&caller, path, version(&headers)?, changes).await?))
+    let changed = app.gate.work.change_coordinator(&caller, path, version(&headers)?, changes).await?;
+    one(&app, &caller, changed).await
 }
 
 pub(super) async fn end(request: TypedRequest<EndCoordinator>) -> Result<Coordinator, Denied> {
     let TypedRequest { app, caller, path, .. } = request;
-    Ok(shown(app.gate.work.end_coordinator(&caller, path).await?))
+    let ended = app.gate.work.end_coordinator(&caller, path).await?;
+    one(&app, &caller, ended).await
 }
 
 pub(super) async fn heartbeat(request: TypedRequest<BeatCoordinator>) -> Result<Coordinator, Denied> {
     let TypedRequest { app, caller, path, .. } = request;
-    Ok(shown(app.gate.work.send_heartbeat(&caller, path).await?))
+    let alive = app.gate.work.send_heartbeat(&caller, path).await?;
+    one(&app, &caller, alive).await
 }
 
 pub(super) async fn list(request: TypedRequest<ListCoordinators>) -> Result<Vec<Coordinator>, Denied> {
     let TypedRequest { app, caller, path, .. } = request;
-    Ok(app.gate.work.coordinators(&caller, path).await?.into_iter().map(shown).collect())
+    let found = app.gate.work.coordinators(&caller, path).await?;
+    let used = app.gate.work.coordinator_use(&caller, &found).await?;
+    Ok(found.into_iter().map(|coordinator| shown(coordinator, &used)).collect())
 }
 
 fn guardrails(object: &Map<String, Value>) -> Result<Guardrails, Refusal> {
@@ -74,8 +88,26 @@ fn guardrails(object: &Map<String, Value>) -> Result<Guardrails, Refusal> {
     })
 }
 
-fn shown(coordinator: work::Coordinator) -> Coordinator {
+async fn one(app: &App, caller: &Caller, coordinator: work::Coordinator) -> Result<Coordinator, Denied> {
+    let used = app.gate.work.coordinator_use(caller, std::slice::from_ref(&coordinator)).await?;
+    Ok(shown(coordinator, &used))
+}
+
+fn usage(coordinator: &work::Coordinator, used: &BTreeMap<CoordinatorId, Used>) -> Option<CoordinatorUsage> {
+    let limit = coordinator.reservation()?.limit;
+    let used = used.get(&coordinator.id).copied().unwrap_or_default();
+    let left = |max: Cost| Cost::from_micros(max.micros().saturating_sub(used.cost)).map(Cost::dollars);
+    Some(CoordinatorUsage {
+        calls: used.calls,
+        remaining_calls: limit.max_calls.map(|max| max.saturating_sub(used.calls)),
+        cost_usd: used.dollars(),
+        remaining_cost_usd: limit.max_cost.and_then(left),
+    })
+}
+
+fn shown(coordinator: work::Coordinator, used: &BTreeMap<CoordinatorId, Used>) -> Coordinator {
     Coordinator {
+        usage: usage(&coordinator, used),
         id: coordinator.id,
         intent_id: coordinator.intent,
         agent_id: coordinator.agent,

@@ -1,9 +1,10 @@
 //! Stopping calls: whatever way they come, those that wait, those that are executed, and administration goes on.
 
 use serde_json::{Value, json};
+use toolgate_testkit::postgres::TestDatabase;
 
 use super::office::{Payments, refund};
-use crate::world::{World, on_both_engines};
+use crate::world::{World, block_on, on_both_engines, setup};
 
 on_both_engines! {
     calls_of_a_stopped_agent_are_refused_whatever_way_they_come,
@@ -12,6 +13,7 @@ on_both_engines! {
     a_detached_call_that_waits_is_cancelled,
     a_call_that_is_executed_is_cut_off_and_settled,
     a_caller_that_is_stopped_makes_no_call_for_another_agent,
+    a_call_for_another_agent_is_cut_off_with_its_caller,
 }
 
 fn opened(world: &World, more: Value) -> Payments {
@@ -136,5 +138,50 @@ fn a_caller_that_is_stopped_makes_no_call_for_another_agent(world: &World) {
     host.invokes(call.clone()).ok();
     payments.admin.post("/api/v1/stop", &json!({"agent": "host"})).ok();
     host.invokes(call).refused(403, "STOPPED");
+    payments.refund(json!({})).ok();
+}
+
+fn a_call_for_another_agent_is_cut_off_with_its_caller(world: &World) {
+    let payments = opened(world, json!({}));
+    let host = json!({"id": "host", "kind": "service", "permissions": ["tools.invoke", "agents.act_as"]});
+    let host = payments.admin.registers_as(&host);
+    payments.service.hold();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| host.invokes(refund(json!({"agent_id": "billing"}))));
+        payments.service.wait_for(1);
+        let stopped = payments.admin.post("/api/v1/stop", &json!({"agent": "host"})).ok();
+        assert_eq!(stopped["in_flight"], 1, "{stopped}");
+        let reply = call.join().unwrap();
+        assert_eq!(reply.json()["error"]["code"], "STOPPED", "{:?}", reply.json());
+    });
+    payments.service.release();
+}
+
+#[test]
+fn a_stop_at_one_gate_holds_at_the_other_at_once_and_cuts_off_its_calls() {
+    let database = block_on(TestDatabase::migrated());
+    let setup = setup().reaching_loopback().database(database.url());
+    let (one, other) = (World::of(&setup, Some(database)), World::of(&setup, None));
+    let payments = opened(&one, json!({}));
+    let there = other.actor(&payments.agent.id, &payments.agent.key);
+    // Both gates know the agent, its grant and that it is not stopped.
+    payments.refund(json!({})).ok();
+    there.invokes(refund(json!({}))).ok();
+    payments.service.hold();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| there.invokes(refund(json!({}))));
+        payments.service.wait_for(3);
+        let stopped = payments.admin.post("/api/v1/stop", &json!({"agent": "billing"})).ok();
+        assert_eq!(stopped["in_flight"], 1, "{stopped}");
+        // The next call at the other gate is refused, without any time in between.
+        there.invokes(refund(json!({}))).refused(403, "STOPPED");
+        // And the call that it was executing is cut off.
+        let reply = call.join().unwrap();
+        assert_eq!(reply.json()["error"]["code"], "STOPPED", "{:?}", reply.json());
+    });
+    payments.service.release();
+    assert_eq!(payments.service.count(), 3);
+    payments.admin.post("/api/v1/resume", &json!({"agent": "billing"})).ok();
+    there.invokes(refund(json!({}))).ok();
     payments.refund(json!({})).ok();
 }

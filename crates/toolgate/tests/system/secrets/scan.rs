@@ -12,6 +12,9 @@ pub fn assert_found_nowhere(world: World, answers: &[Reply], all: &[&Needles]) {
     let paths =
         ["/api/v1/audit/export", "/api/v1/audit/events?limit=1000", "/api/v1/invocations?limit=1000", "/metrics"];
     assert_clean_answers(&paths.map(|path| admin.get(path)), all);
+    let export = admin.get("/api/v1/export");
+    export.ok();
+    assert_clean_answers(&[export], all);
     assert_clean_database(&world, all);
     assert_clean_files(world.gate.setup().home(), all);
     let setup = world.gate.setup().clone();

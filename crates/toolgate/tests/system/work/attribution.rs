@@ -1,10 +1,11 @@
 //! Attempts to work in the name of others. Each fails, and leaves everything as it was.
 
 use serde_json::json;
+use toolgate_model::work::limits::READ_WITH_GRANTS;
 
 use super::team::{Team, reading};
 use crate::calls::shop::read;
-use crate::world::{World, id, on_both_engines};
+use crate::world::{Actor, Reply, World, id, on_both_engines};
 
 on_both_engines! {
     nobody_claims_or_changes_the_task_of_another_agent,
@@ -12,6 +13,7 @@ on_both_engines! {
     nobody_releases_or_renews_the_lease_of_another_agent,
     a_coordinator_cannot_widen_its_own_guardrails_or_end_itself,
     the_events_of_the_gate_cannot_be_forged,
+    nobody_pushes_the_work_of_an_agent_out_of_sight,
 }
 
 fn nobody_claims_or_changes_the_task_of_another_agent(world: &World) {
@@ -103,6 +105,11 @@ fn a_coordinator_cannot_widen_its_own_guardrails_or_end_itself(world: &World) {
         assert_eq!(reply.status(), 403, "{}: {}", reply.asked, reply.answer.text());
     }
     assert_eq!(team.lead.delete(&path).status(), 403);
+    // Nor by the end of the intent, which would end its coordinators.
+    for status in ["completed", "abandoned"] {
+        let reply = ends(&team.lead, &team.intent, status);
+        assert_eq!(reply.refused(403, "PERMISSION_DENIED")["coordinator_id"], json!(team.coordinator));
+    }
     let kept = team.admin.get(&path).ok();
     assert_eq!(kept["guardrails"], json!({"max_tool_invocations": 5, "allowed_services": ["payments"]}));
     assert_eq!((&kept["status"], &kept["supervisor_id"]), (&json!("active"), &json!("admin")));
@@ -117,8 +124,17 @@ fn a_coordinator_cannot_widen_its_own_guardrails_or_end_itself(world: &World) {
     team.worker.patch(&mine, &json!({"guardrails": {"max_tool_invocations": 4}})).ok();
     let reply = team.worker.patch(&mine, &json!({"guardrails": {"max_tool_invocations": 5}}));
     assert_eq!(reply.status(), 403, "{}", reply.answer.text());
+    ends(&team.worker, &own, "abandoned").refused(403, "PERMISSION_DENIED");
+    assert_eq!(team.worker.get(&mine).ok()["status"], json!("active"));
     team.admin.patch(&path, &json!({"guardrails": {"max_tool_invocations": 50}})).ok();
     team.admin.delete(&path).ok();
+}
+
+/// Ends an intent, with the version that it has now.
+fn ends(actor: &Actor, intent: &str, status: &str) -> Reply {
+    let version = actor.get(&format!("/api/v1/intents/{intent}")).ok()["version"].to_string();
+    let path = format!("/api/v1/intents/{intent}/status");
+    actor.ask_with("POST", &path, &[("If-Match", &version)], Some(&json!({"status": status})))
 }
 
 fn the_events_of_the_gate_cannot_be_forged(world: &World) {
@@ -135,4 +151,22 @@ fn the_events_of_the_gate_cannot_be_forged(world: &World) {
     let logged = team.lead.post(&path, &json!({"event_type": "comment", "payload": {"note": "hello"}})).created();
     let found = team.lead.get(&format!("{path}?event_type=comment")).ok();
     assert_eq!(found["events"], json!([logged]));
+}
+
+fn nobody_pushes_the_work_of_an_agent_out_of_sight(world: &World) {
+    let team = Team::of(world);
+    team.shop.grant_to("worker", json!({}));
+    let own = id(&team.worker.post("/api/v1/intents", &json!({"title": "mine"})).created());
+    let plan = id(&team.worker.post("/api/v1/plans", &json!({"intent_id": own})).created());
+    // Another agent adds it to more intents than are read with its grants.
+    for number in 0..READ_WITH_GRANTS + 1 {
+        let other = json!({"title": format!("noise {number}")});
+        let other = id(&team.other.post("/api/v1/intents", &other).created());
+        team.other.post(&format!("/api/v1/intents/{other}/agents"), &json!({"agent_id": "worker"})).created();
+        team.other.post("/api/v1/plans", &json!({"intent_id": other})).created();
+    }
+    for context in [json!({"intent_id": own}), json!({"plan_id": plan}), json!({"intent_id": own, "plan_id": plan})] {
+        team.worker.invokes(read(json!({"context": context}))).ok();
+        team.other.invokes(read(json!({"context": context}))).error();
+    }
 }

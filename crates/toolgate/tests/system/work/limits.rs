@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::team::Team;
+use super::team::{Team, needs};
 use crate::world::{World, id, on_both_engines};
 
 on_both_engines! {
@@ -11,6 +11,7 @@ on_both_engines! {
     oversize_documents_are_refused_and_named,
     members_that_nobody_knows_are_refused_by_name,
     guardrails_that_are_not_enforced_are_not_stored,
+    a_coordinator_shows_what_is_left_of_its_limits,
 }
 
 fn an_intent_has_at_most_a_thousand_tasks(world: &World) {
@@ -126,4 +127,43 @@ fn guardrails_that_are_not_enforced_are_not_stored(world: &World) {
     }
     let usual = json!({"max_plan_versions": 5, "requires_plan_review": false, "allowed_capabilities": null});
     assert_eq!(create(usual).created()["guardrails"], json!({}));
+}
+
+fn a_coordinator_shows_what_is_left_of_its_limits(world: &World) {
+    let limits = json!({"auto_delegate": true, "max_tool_invocations": 3, "max_tool_cost_usd": 1});
+    let team = Team::within(world, limits);
+    let path = format!("/api/v1/coordinators/{}", team.coordinator);
+    let unused = json!({"calls": 0, "remaining_calls": 3, "cost_usd": 0.0, "remaining_cost_usd": 1.0});
+    assert_eq!(team.lead.get(&path).ok()["usage"], unused);
+    let task = team.task("charge", needs(&["charges.create"]));
+    team.assign(&task, "worker");
+    team.start(&task);
+    let charge = json!({
+        "tool": "payments.charges.create", "parameters": {"amount": 1200, "currency": "usd"},
+        "context": {"task_id": task["id"]}
+    });
+    team.worker.invokes(charge).ok();
+    let used = json!({"calls": 1, "remaining_calls": 2, "cost_usd": 0.02, "remaining_cost_usd": 0.98});
+    assert_eq!(team.lead.get(&path).ok()["usage"], used);
+    assert_eq!(team.lead.get(&team.path("/coordinators")).ok()[0]["usage"], used);
+    // The same among the budgets: for who sees all of them, and for the agent itself, and for no other agent.
+    for actor in [&team.admin, &team.lead] {
+        let budgets = actor.get("/api/v1/budgets").ok()["budgets"].clone();
+        let found = budgets.as_array().unwrap().iter().find(|one| one["account"] == "coordinator").unwrap().clone();
+        assert_eq!(
+            (&found["account_id"], &found["period"], &found["used_calls"], &found["remaining_cost_usd"]),
+            (&json!(team.coordinator), &json!("total"), &json!(1), &json!(0.98))
+        );
+    }
+    assert_eq!(team.worker.get("/api/v1/budgets").ok()["budgets"], json!([]));
+    // Pages go on from the agents to the coordinators.
+    team.admin.patch("/api/v1/agents/worker", &json!({"budget": {"calls_total": 5}})).ok();
+    let first = team.admin.get("/api/v1/budgets?limit=1").ok();
+    assert_eq!(first["budgets"][0]["account_id"], "worker");
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let next = team.admin.get(&format!("/api/v1/budgets?limit=1&cursor={cursor}")).ok();
+    assert_eq!((&next["budgets"][0]["account"], &next["next_cursor"]), (&json!("coordinator"), &Value::Null));
+    // Without limits there is nothing to use up.
+    team.admin.patch(&path, &json!({"guardrails": {}})).ok();
+    assert_eq!(team.lead.get(&path).ok()["usage"], Value::Null);
 }

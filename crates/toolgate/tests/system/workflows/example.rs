@@ -62,6 +62,11 @@ fn works_off(admin: &Actor, intent: &Value, worker_of: impl Fn(&str) -> Actor, u
         assert!(worker.invokes(call).status() == 403);
         assert_eq!(upstream.count(), place + 1);
     }
+    let of_intent = format!("/api/v1/intents/{}/invocations?status=success", intent.as_str().unwrap());
+    let of_intent = admin.get(&of_intent).ok()["invocations"].clone();
+    let mut tools: Vec<String> = of_intent.as_array().unwrap().iter().map(qualified).collect();
+    tools.reverse();
+    assert_eq!(tools, STEPS.map(|(_, _, tool, _)| tool.to_owned()), "newest first");
     let ended = tasks(admin, intent);
     let costs = admin.get(&format!("/api/v1/intents/{}/costs", intent.as_str().unwrap())).ok();
     let summary = &costs["summary"];
@@ -78,8 +83,39 @@ fn works_off(admin: &Actor, intent: &Value, worker_of: impl Fn(&str) -> Actor, u
         let made = made["invocations"].as_array().unwrap();
         assert_eq!(made.len(), 1, "{name}");
         assert_eq!(made[0]["agent_id"], json!(agent));
+        let of_task = admin.get(&format!("/api/v1/tasks/{task}/invocations?status=success")).ok();
+        assert_eq!(of_task["invocations"], json!(made), "{name}");
+        let refused = admin.get(&format!("/api/v1/tasks/{task}/invocations?status=denied")).ok();
+        assert!(refused["invocations"].as_array().unwrap().iter().all(|call| call["agent_id"] == json!(agent)));
         assert!(tool.ends_with(made[0]["tool"].as_str().unwrap()), "{}", made[0]);
     }
+}
+
+fn qualified(call: &Value) -> String {
+    format!("{}.{}", call["service"].as_str().unwrap(), call["tool"].as_str().unwrap())
+}
+
+#[test]
+fn the_example_is_applied_on_the_command_line_and_worked_off() {
+    in_both(|world| {
+        let admin = world.admin();
+        let upstream = acme_in_business(&admin);
+        let file = world.gate.setup().home().join("quarterly-compliance.yaml");
+        std::fs::write(&file, RFC).unwrap();
+        let apply = |more: &[&str]| {
+            let mut command = world.gate.cli();
+            command.env("TOOLGATE_TOKEN", world.gate.token()).args(["apply", "--json"]).arg(&file).args(more);
+            command.output().unwrap()
+        };
+        let refused = apply(&[]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("WIDENING_NOT_ALLOWED"));
+        let applied = apply(&["--allow-widening"]);
+        assert_eq!(applied.status.code(), Some(0), "{}", String::from_utf8_lossy(&applied.stderr));
+        let applied: Value = serde_json::from_slice(&applied.stdout).unwrap();
+        works_off(&admin, &applied["intent_id"], |agent| keyed(world, agent), &upstream);
+        assert_eq!(apply(&[]).status.code(), Some(0), "the same file again is no change");
+    });
 }
 
 #[test]

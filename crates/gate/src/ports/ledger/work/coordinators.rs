@@ -1,9 +1,12 @@
 //! Coordinators.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use toolgate_model::id::{CoordinatorId, IntentId};
 use toolgate_model::principal::TenantId;
+use toolgate_model::spending::Used;
 use toolgate_model::time::Timestamp;
 use toolgate_model::work::{Coordinator, CoordinatorStatus, Guardrails};
 
@@ -28,6 +31,12 @@ pub trait Coordinators: Send + Sync {
         intent: IntentId,
         viewer: &Viewer,
     ) -> Result<Option<Vec<Coordinator>>, Refusal>;
+    /// Returns what the calls have used that each of these coordinators governs.
+    async fn coordinator_use(
+        &self,
+        tenant: &TenantId,
+        ids: Vec<CoordinatorId>,
+    ) -> Result<BTreeMap<CoordinatorId, Used>, Refusal>;
     /// Changes a coordinator. Only its supervisor and managers may; a coordinator that is its own supervisor may only
     /// narrow its guardrails.
     async fn change_coordinator(&self, command: ChangeCoordinator) -> Result<Coordinator, Refusal>;
