@@ -71,6 +71,8 @@ pub enum Conduct {
     Malformed,
     /// Never responds.
     Silent,
+    /// Says how far it is, and never responds.
+    Stalling,
     /// Responds to another request.
     WrongId,
     /// Responds with an object that has a key twice.
@@ -317,6 +319,10 @@ impl McpScript {
                 let params = json!({"progressToken": id, "progress": 1, "total": 2, "message": message});
                 before(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
             }
+            Conduct::Stalling => {
+                let params = json!({"progressToken": id, "progress": 1});
+                opened(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+            }
             Conduct::Giant => {
                 let result = json!({"content": content(&"x".repeat(2 * 1024 * 1024))});
                 respond(self.events, id, &result)
@@ -340,11 +346,7 @@ impl McpScript {
             Conduct::CutOff => {
                 Reply::chunks(200, [": nothing follows\n\n"]).header("Content-Type", "text/event-stream")
             }
-            Conduct::Lingering => {
-                let event = event(&response);
-                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-                Reply::raw_open(format!("{head}{:x}\r\n{event}\r\n", event.len()))
-            }
+            Conduct::Lingering => opened(&response),
         }
     }
 
@@ -374,6 +376,13 @@ fn respond(events: bool, id: &Value, result: &Value) -> Reply {
             .header("Content-Type", "text/event-stream; charset=utf-8"),
         false => Reply::json(200, response),
     }
+}
+
+/// A stream that stays open after this message.
+fn opened(message: &Value) -> Reply {
+    let event = event(message);
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    Reply::raw_open(format!("{head}{:x}\r\n{event}\r\n", event.len()))
 }
 
 fn error(status: u16, id: &Value, code: i64, message: &str) -> Reply {
@@ -458,7 +467,7 @@ while IFS= read -r line; do
     *'"method":"notifications/'*) ;;
     *'"method":"tools/list"'*)
         result '{"tools":[{"name":"count","description":"Counts.","inputSchema":{"type":"object"}}]}';;
-    *'"do":"silent"'*) ;;
+    *'"do":"silent"'*) echo "$id" >> "${SILENT:-/dev/null}";;
     *'"do":"exit"'*) exit 5;;
     *'"do":"malformed"'*) echo '{"jsonrpc":"2.0","id":';;
     *'"do":"wrong-id"'*) id=999999999; text wrong;;

@@ -339,6 +339,7 @@ CODES: Mapping[str, type[ToolgateError]] = {
     "APPROVAL_TIMED_OUT": ApprovalTimedOutError,
     "BODY_TOO_LARGE": InvalidRequestError,
     "BUDGET_EXCEEDED": BudgetExceededError,
+    "CALL_ABANDONED": OutcomeUnknownError,
     "CALL_CANCELLED": CallCancelledError,
     "COORDINATOR_NOT_FOUND": NotFoundError,
     "COORDINATOR_STATE_INVALID": ConflictError,

@@ -211,6 +211,7 @@ fn refusal_of(failure: &SourceFailure) -> Refusal {
         FailureKind::InputRequired => Code::InputRequired,
         FailureKind::Service => Code::ServiceError,
         FailureKind::Stopped => Code::Stopped,
+        FailureKind::Abandoned => Code::CallAbandoned,
     };
     let refusal = Refusal::new(code, failure.reason.clone());
     let refusal = if failure.kind == FailureKind::Blocked { refusal.with("blocked", "ssrf") } else { refusal };

@@ -166,6 +166,8 @@ pub enum FailureKind {
     Service,
     /// The calls of the agent were stopped while it was executed.
     Stopped,
+    /// The caller disconnected or cancelled the call while it was executed.
+    Abandoned,
 }
 
 /// Stores renewed material: what a token endpoint returns is sealed before it is used.
