@@ -135,7 +135,8 @@ impl McpMounts {
         let process = self.processes.of(user, (credential, material), nothing, deadline, &ids).await?;
         let mut peer =
             ProcessPeer { process: &process, agent: None, deadline, traced: None, listener: None, ids: &ids };
-        offer(&process.greeting, &mut GuardedPeer { peer: &mut peer, guard: user.guard }).await
+        let offer = offer(&process.greeting, &mut GuardedPeer { peer: &mut peer, guard: user.guard }).await?;
+        Ok(ServerOffer { command: self.processes.digest(user.service), ..offer })
     }
 }
 
@@ -151,6 +152,7 @@ async fn offer(greeting: &Greeting, peer: &mut dyn Peer) -> Result<ServerOffer, 
         instructions: greeting.instructions.clone(),
         capabilities: greeting.capabilities.clone(),
         tools,
+        command: None,
     })
 }
 
