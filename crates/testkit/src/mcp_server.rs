@@ -34,6 +34,8 @@ pub struct McpScript {
     pub resources: Vec<String>,
     /// The names of its prompts. It declares them only where it has some.
     pub prompts: Vec<String>,
+    /// The only credential that it accepts, where it looks: a token of a bearer, or `key` of the query.
+    pub accepts: Option<String>,
     /// What it does with calls of tools.
     pub conduct: Conduct,
     /// Ids of the sessions that are open.
@@ -94,6 +96,7 @@ impl McpServer {
             page: 2,
             resources: vec!["test://one".to_owned(), "test://two".to_owned()],
             prompts: Vec::new(),
+            accepts: None,
             conduct: Conduct::Honest,
             sessions: BTreeSet::new(),
             begun: 0,
@@ -244,6 +247,12 @@ impl McpScript {
     fn admit(&self, request: &Received, message: &Value) -> Result<(), Reply> {
         let id = &message["id"];
         let method = message["method"].as_str().unwrap_or_default();
+        if let Some(secret) = &self.accepts {
+            let is_in_query = request.target.ends_with(&format!("?key={secret}"));
+            if request.bearer() != Some(secret) && !is_in_query {
+                return Err(Reply::bytes(401, ""));
+            }
+        }
         let accepts = request.header("accept").unwrap_or_default();
         if !(accepts.contains("application/json") && accepts.contains("text/event-stream")) {
             return Err(Reply::bytes(406, ""));
