@@ -230,6 +230,9 @@ pub struct ServerIdentity {
     pub instructions: Option<String>,
     /// Its capabilities besides tools, as far as they are forwarded.
     pub capabilities: Vec<String>,
+    /// The SHA-256 of command and working directory, if it is a process. Said by the gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

@@ -40,6 +40,7 @@ use crate::time::deadline_after;
 
 pub use self::stdio::StdioMount;
 
+mod farewell;
 mod greeting;
 mod guarded;
 mod headers;
@@ -152,7 +153,7 @@ impl McpMounts {
         let Some((url, body)) = call.request().and_then(|request| Some((&request.url, request.body.as_ref()?))) else {
             return Err(not_executable("the call has no request"));
         };
-        let mut redactor = access.redactor;
+        let (mut redactor, material) = (access.redactor, Arc::new(access.material));
         let (invocation, hosts) = (call.invocation(), call.allowed_hosts());
         let sink = |progress| call.report(progress);
         let reporter = Reporter::new(&sink);
@@ -171,7 +172,7 @@ impl McpMounts {
             hosts: &hosts,
             deadline,
             now: self.clock.now(),
-            material: &access.material,
+            material: &material,
             renewal: access.renewal,
             traced: call.traced(),
             reporter: Some(&reporter).filter(|_| call.is_observed()),

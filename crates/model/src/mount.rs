@@ -64,7 +64,9 @@ pub struct Mount {
 impl Mount {
     /// Whether another server seems to have taken the place of the accepted one. Then none of its tools is usable.
     pub fn is_replaced(&self) -> bool {
-        self.pinned.as_ref().is_some_and(|pinned| pinned.name != self.seen.name)
+        let is_started_otherwise =
+            |pinned: &ServerIdentity| pinned.command.is_some() && pinned.command != self.seen.command;
+        self.pinned.as_ref().is_some_and(|pinned| pinned.name != self.seen.name || is_started_otherwise(pinned))
     }
 
     /// Whether what the server says about itself waits for a person.

@@ -18,6 +18,7 @@ mod client;
 mod discover;
 mod endpoint;
 mod era;
+mod form;
 mod forward;
 mod headers;
 mod held;

@@ -34,6 +34,8 @@ pub struct McpScript {
     pub resources: Vec<String>,
     /// The names of its prompts. It declares them only where it has some.
     pub prompts: Vec<String>,
+    /// The only credential that it accepts, where it looks: a token of a bearer, or `key` of the query.
+    pub accepts: Option<String>,
     /// What it does with calls of tools.
     pub conduct: Conduct,
     /// Ids of the sessions that are open.
@@ -71,6 +73,8 @@ pub enum Conduct {
     Malformed,
     /// Never responds.
     Silent,
+    /// Says how far it is, and never responds.
+    Stalling,
     /// Responds to another request.
     WrongId,
     /// Responds with an object that has a key twice.
@@ -92,6 +96,7 @@ impl McpServer {
             page: 2,
             resources: vec!["test://one".to_owned(), "test://two".to_owned()],
             prompts: Vec::new(),
+            accepts: None,
             conduct: Conduct::Honest,
             sessions: BTreeSet::new(),
             begun: 0,
@@ -242,6 +247,12 @@ impl McpScript {
     fn admit(&self, request: &Received, message: &Value) -> Result<(), Reply> {
         let id = &message["id"];
         let method = message["method"].as_str().unwrap_or_default();
+        if let Some(secret) = &self.accepts {
+            let is_in_query = request.target.ends_with(&format!("?key={secret}"));
+            if request.bearer() != Some(secret) && !is_in_query {
+                return Err(Reply::bytes(401, ""));
+            }
+        }
         let accepts = request.header("accept").unwrap_or_default();
         if !(accepts.contains("application/json") && accepts.contains("text/event-stream")) {
             return Err(Reply::bytes(406, ""));
@@ -317,6 +328,10 @@ impl McpScript {
                 let params = json!({"progressToken": id, "progress": 1, "total": 2, "message": message});
                 before(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
             }
+            Conduct::Stalling => {
+                let params = json!({"progressToken": id, "progress": 1});
+                opened(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+            }
             Conduct::Giant => {
                 let result = json!({"content": content(&"x".repeat(2 * 1024 * 1024))});
                 respond(self.events, id, &result)
@@ -340,11 +355,7 @@ impl McpScript {
             Conduct::CutOff => {
                 Reply::chunks(200, [": nothing follows\n\n"]).header("Content-Type", "text/event-stream")
             }
-            Conduct::Lingering => {
-                let event = event(&response);
-                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-                Reply::raw_open(format!("{head}{:x}\r\n{event}\r\n", event.len()))
-            }
+            Conduct::Lingering => opened(&response),
         }
     }
 
@@ -374,6 +385,13 @@ fn respond(events: bool, id: &Value, result: &Value) -> Reply {
             .header("Content-Type", "text/event-stream; charset=utf-8"),
         false => Reply::json(200, response),
     }
+}
+
+/// A stream that stays open after this message.
+fn opened(message: &Value) -> Reply {
+    let event = event(message);
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    Reply::raw_open(format!("{head}{:x}\r\n{event}\r\n", event.len()))
 }
 
 fn error(status: u16, id: &Value, code: i64, message: &str) -> Reply {
@@ -458,7 +476,7 @@ while IFS= read -r line; do
     *'"method":"notifications/'*) ;;
     *'"method":"tools/list"'*)
         result '{"tools":[{"name":"count","description":"Counts.","inputSchema":{"type":"object"}}]}';;
-    *'"do":"silent"'*) ;;
+    *'"do":"silent"'*) echo "$id" >> "${SILENT:-/dev/null}";;
     *'"do":"exit"'*) exit 5;;
     *'"do":"malformed"'*) echo '{"jsonrpc":"2.0","id":';;
     *'"do":"wrong-id"'*) id=999999999; text wrong;;

@@ -133,6 +133,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
             executed"
         );
     }
+    mounts::note_commands(configuration, &gate, &*changed_mounts).await?;
     let declared = Arc::new(mounts::declared(configuration, &gate).await?);
     // Before any approval can be requested, so that the first one is delivered too.
     if let Some(webhooks) = &webhooks {

@@ -335,6 +335,7 @@ CODES: Mapping[str, type[ToolgateError]] = {
     "APPROVAL_TIMED_OUT": ApprovalTimedOutError,
     "BODY_TOO_LARGE": InvalidRequestError,
     "BUDGET_EXCEEDED": BudgetExceededError,
+    "CALL_ABANDONED": OutcomeUnknownError,
     "CALL_CANCELLED": CallCancelledError,
     "CREDENTIAL_DAMAGED": CredentialError,
     "CREDENTIAL_EXPIRED": CredentialError,

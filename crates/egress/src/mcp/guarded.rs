@@ -24,7 +24,10 @@ pub(crate) async fn before_greeting(guard: &dyn MessageGuard, known: Option<McpE
 
 /// Asks about what a server says about itself before anybody relies on it.
 pub(crate) async fn after_greeting(guard: &dyn MessageGuard, greeting: &Greeting) -> Result<(), SourceFailure> {
-    let server = json!({"name": greeting.server.name, "version": greeting.server.version});
+    let mut server = json!({"name": greeting.server.name, "version": greeting.server.version});
+    if let (Some(title), Some(server)) = (&greeting.server.title, server.as_object_mut()) {
+        server.insert("title".to_owned(), json!(title));
+    }
     let mut result = Map::new();
     result.insert("protocolVersion".to_owned(), json!(greeting.version));
     result.insert("serverInfo".to_owned(), server);

@@ -2,7 +2,6 @@
 //! Through the guarded client and the adapter of the credential, like every other request to a service.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use http::HeaderMap;
 use serde_json::Value;
@@ -21,6 +20,7 @@ use toolgate_model::service::{HttpMethod, RenderedBody, RenderedRequest, ToolNam
 use toolgate_model::time::Timestamp;
 use url::Url;
 
+use super::farewell::{FAREWELL_TIMEOUT, InFlight};
 use super::greeting::{Greeting, NO_COMMON_VERSION, may_be_legacy};
 use super::headers::{self, Header};
 use super::incoming::Incoming;
@@ -37,15 +37,13 @@ use crate::time::now;
 
 /// How many requests of a server are answered on one stream.
 const REQUEST_LIMIT: usize = 16;
-/// How long telling a server that a call is over may take.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 const SESSION_HEADER: &str = "mcp-session-id";
 /// The longest id of a session.
 const SESSION_LIMIT: usize = 1024;
 
 /// A server, and how requests to it are sent within one call.
 pub(crate) struct Endpoint<'a> {
-    pub(crate) client: &'a GuardedClient,
+    pub(crate) client: &'a Arc<GuardedClient>,
     pub(crate) url: &'a Url,
     pub(crate) invocation: InvocationId,
     pub(crate) tool: &'a ToolName,
@@ -57,7 +55,7 @@ pub(crate) struct Endpoint<'a> {
     pub(crate) hosts: &'a [&'a HostSet],
     pub(crate) deadline: Instant,
     pub(crate) now: Timestamp,
-    pub(crate) material: &'a Material,
+    pub(crate) material: &'a Arc<Material>,
     pub(crate) renewal: &'a dyn Renewal,
     pub(crate) traced: Option<&'a TracedCall>,
     pub(crate) reporter: Option<&'a Reporter<'a>>,
@@ -188,16 +186,18 @@ impl Endpoint<'_> {
             // The server has the request, whatever became of what was sent to it since.
             responded.map(Responded::Message).map_err(|failure| SourceFailure { sent: true, ..failure })
         };
+        let in_flight = InFlight::of(self, session, id);
         let sent = sent.await;
+        in_flight.end();
         // For a modern server the end of the connection is enough.
         if let (McpEra::Legacy, Err(SourceFailure { timed_out: true, sent: true, .. })) = (era, &sent) {
-            let _ = self.notify(message::cancelled(id), session, now() + CANCEL_TIMEOUT, redactor).await;
+            let _ = self.notify(message::cancelled(id), session, now() + FAREWELL_TIMEOUT, redactor).await;
         }
         sent
     }
 
     /// Sends something that has no response.
-    async fn notify(
+    pub(super) async fn notify(
         &self,
         message: Vec<u8>,
         session: &Session,

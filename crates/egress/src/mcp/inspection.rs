@@ -1,6 +1,6 @@
 //! Looking at a mounted server without a call: who it is, what it can do, and all of its tools.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use serde_json::Map;
@@ -46,12 +46,12 @@ impl MountLink for McpMounts {
         let (tenant, service, sessions) = (&mount.tenant, &mount.service, &*self.sessions);
         let user = PeerUser { tenant, service, principal: None, guard, sessions };
         let mut redactor = Redactor::none();
-        let (material, renewal): (Material, &dyn Renewal) = match access {
+        let (material, renewal): (Arc<Material>, &dyn Renewal) = match access {
             Some(access) => {
                 redactor = access.redactor;
-                (access.material, access.renewal)
+                (Arc::new(access.material), access.renewal)
             }
-            None => (Material::new(), &NoRenewal),
+            None => (Arc::default(), &NoRenewal),
         };
         let inspected = match &mount.transport {
             MountTransport::Http { url, credential } => {
@@ -84,7 +84,7 @@ impl McpMounts {
         (mount, user): (&MountTarget, &PeerUser<'_>),
         url: &BaseUrl,
         credential: Option<&MountCredential>,
-        (material, renewal): (&Material, &dyn Renewal),
+        (material, renewal): (&Arc<Material>, &dyn Renewal),
         redactor: &mut Redactor,
     ) -> Result<ServerOffer, SourceFailure> {
         // INVARIANT: both can be read.
@@ -135,7 +135,8 @@ impl McpMounts {
         let process = self.processes.of(user, (credential, material), nothing, deadline, &ids).await?;
         let mut peer =
             ProcessPeer { process: &process, agent: None, deadline, traced: None, listener: None, ids: &ids };
-        offer(&process.greeting, &mut GuardedPeer { peer: &mut peer, guard: user.guard }).await
+        let offer = offer(&process.greeting, &mut GuardedPeer { peer: &mut peer, guard: user.guard }).await?;
+        Ok(ServerOffer { command: self.processes.digest(user.service), ..offer })
     }
 }
 
@@ -151,6 +152,7 @@ async fn offer(greeting: &Greeting, peer: &mut dyn Peer) -> Result<ServerOffer, 
         instructions: greeting.instructions.clone(),
         capabilities: greeting.capabilities.clone(),
         tools,
+        command: None,
     })
 }
 
@@ -175,8 +177,8 @@ fn pool_of(mount: &MountTarget, url: &BaseUrl) -> PoolKey {
     PoolKey::Agent(*sha256(format!("mount\n{}\n{url}", mount.tenant).as_bytes()).as_bytes())
 }
 
-/// For a server without a credential: there is nothing to renew.
-struct NoRenewal;
+/// Where there is nothing to renew.
+pub(super) struct NoRenewal;
 
 #[async_trait]
 impl Renewal for NoRenewal {

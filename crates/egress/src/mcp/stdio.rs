@@ -56,6 +56,8 @@ pub struct StdioMount {
     pub name: String,
     /// The tenants that may have such a service.
     pub tenants: BTreeSet<TenantId>,
+    /// The digest of what the operator has configured to be started.
+    pub digest: String,
     /// The program and its arguments, exactly; what starts it in confinement comes first.
     pub command: Vec<OsString>,
     /// Whether the command makes itself the leader of a process group.
@@ -115,6 +117,11 @@ impl Processes {
     pub(crate) fn new(mounts: Vec<StdioMount>, watch: Arc<dyn MountWatch>) -> Self {
         let mounts = mounts.into_iter().map(|mount| (mount.name.clone(), Arc::new(mount))).collect();
         Self { mounts, slots: Mutex::default(), eras: Mutex::default(), watch }
+    }
+
+    /// The digest of what starts the process of this mount.
+    pub(crate) fn digest(&self, service: &ServiceName) -> Option<String> {
+        self.mounts.get(service.as_str()).map(|mount| mount.digest.clone())
     }
 
     /// The running process for calls of this principal with this credential, started now if there is none.

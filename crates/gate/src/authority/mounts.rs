@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toolgate_model::connection::AuthPlacement;
 use toolgate_model::credential::{AuthType, Credential, ServiceName};
 use toolgate_model::id::{CredentialId, VaultId};
-use toolgate_model::mount::{Mount, MountAddress, MountTool, Offer, ServerIdentity, compare};
+use toolgate_model::mount::{Mount, MountAddress, MountTool, Offer, OfferedDefinition, ServerIdentity, compare};
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::scope::ScopeSet;
@@ -253,6 +253,25 @@ impl MountAdministration {
         }
     }
 
+    /// Records what starts the process of a mount from now on, before it is started for anybody. Where that is not what was
+    /// accepted, none of its tools is usable until a person has accepted it. Returns whether that is news.
+    pub async fn note_command(&self, tenant: &TenantId, name: &ServiceName, command: &str) -> Result<bool, Refusal> {
+        let Some((mount, tools)) = self.mounts.mount(tenant, name).await? else { return Ok(false) };
+        if mount.address != MountAddress::Stdio || mount.seen.command.as_deref() == Some(command) {
+            return Ok(false);
+        }
+        let listed = |tool: MountTool| tool.seen.map(|seen| OfferedDefinition { name: tool.upstream, seen });
+        let offer = Offer {
+            era: mount.era,
+            server: mount.seen.started_by(Some(command.to_owned())),
+            tools: tools.into_iter().filter_map(listed).collect(),
+            ignored: Vec::new(),
+        };
+        let audit = AuditContext { tenant: tenant.clone(), actor: PrincipalId::system(), time: self.clock.now() };
+        let command = RecordOffer { audit: Mandate::own(audit), name: name.clone(), offer };
+        self.mounts.record_offer(command).await.map(|_| true)
+    }
+
     /// Ends connections to servers that nobody uses any more.
     pub fn sweep_connections(&self) {
         self.link.sweep();
@@ -361,7 +380,7 @@ impl MountAdministration {
 }
 
 fn read_offer(offer: ServerOffer) -> Result<Offer, String> {
-    let ServerOffer { era, server, instructions, capabilities, tools, protocol_version: _ } = offer;
+    let ServerOffer { era, server, instructions, capabilities, tools, command, protocol_version: _ } = offer;
     let identity = ServerIdentity::new(
         &server.name,
         server.title.as_deref(),
@@ -369,6 +388,7 @@ fn read_offer(offer: ServerOffer) -> Result<Offer, String> {
         instructions.as_deref(),
         &capabilities,
     );
+    let identity = identity.started_by(command);
     Offer::read(era, identity, tools.into_iter().map(|tool| (tool.name, tool.definition)))
 }
 

@@ -125,8 +125,9 @@ impl Pipeline {
         }
     }
 
-    /// Cuts the execution off when the calls of the agent are stopped: dropping it closes its connection or cancels its
-    /// request. While it renews its credential it goes on, because a service that has rotated a secret tells it once.
+    /// Cuts the execution off when the calls of the agent are stopped, or its caller is gone and nobody can get its result:
+    /// dropping it closes its connection or cancels its request. While it renews its credential it goes on, because a service
+    /// that has rotated a secret tells it once.
     async fn unless_stopped(
         &self,
         admitted: &Admitted,
@@ -135,17 +136,23 @@ impl Pipeline {
     ) -> Execution {
         let call = admitted.call();
         tokio::pin!(executing);
-        let stopped = tokio::select! {
+        let (kind, reason) = tokio::select! {
             biased;
             execution = &mut executing => return execution,
-            stopped = self.stops.wait(call) => stopped,
+            stopped = self.stops.wait(call) => {
+                let reason = stopped.refusal().reason().to_owned();
+                (FailureKind::Stopped, format!("{reason}; the call was cut off, and the service may have executed it"))
+            }
+            () = abandoned(admitted) => {
+                let reason = "the client cancelled the call or closed its connection; the server was told so, and may \
+                              have executed it";
+                (FailureKind::Abandoned, reason.to_owned())
+            }
         };
         if is_renewing() {
             return executing.await;
         }
-        let reason =
-            format!("{}; the call was cut off, and the service may have executed it", stopped.refusal().reason());
-        Err(SourceFailure { sent: true, ..SourceFailure::not_sent(FailureKind::Stopped, reason) })
+        Err(SourceFailure { sent: true, ..SourceFailure::not_sent(kind, reason) })
     }
 
     /// Looks at a mounted server, with its credential where it has material.
@@ -188,6 +195,19 @@ impl Pipeline {
                 outcome => return Ok((version.binding.version(), outcome?)),
             }
         }
+    }
+}
+
+/// Completes when the caller of a call to a mounted server is gone: the protocol has a way to tell the server. The result of
+/// a call with an idempotency key is there for whoever repeats it, so that one goes on.
+async fn abandoned(admitted: &Admitted) {
+    let call = admitted.call();
+    // The key of a continuation is one of the gate, which nobody can repeat.
+    let is_continuation = call.input.as_ref().is_some_and(|input| input.origin.is_some());
+    if admitted.action() == Action::Mcp && (call.idempotency_key.is_none() || is_continuation) {
+        call.presence.clone().gone().await;
+    } else {
+        std::future::pending().await
     }
 }
 

@@ -262,6 +262,7 @@ fn refusal_of(failure: &SourceFailure) -> Refusal {
         FailureKind::Stopped => Code::Stopped,
         // INVARIANT: the refusal that cut the stream is known.
         FailureKind::Cut => Code::Internal,
+        FailureKind::Abandoned => Code::CallAbandoned,
     };
     let refusal = Refusal::new(code, failure.reason.clone());
     let refusal = if failure.kind == FailureKind::Blocked { refusal.with("blocked", "ssrf") } else { refusal };

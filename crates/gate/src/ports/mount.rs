@@ -174,6 +174,8 @@ pub struct ServerOffer {
     pub capabilities: Map<String, Value>,
     /// All pages of its list, in its order.
     pub tools: Vec<OfferedTool>,
+    /// The digest of what starts it, if it is a process.
+    pub command: Option<String>,
 }
 
 /// Who a server says that it is.

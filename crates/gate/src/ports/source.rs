@@ -171,6 +171,8 @@ pub enum FailureKind {
     Stopped,
     /// The gate takes no more events of a streamed result, and knows why.
     Cut,
+    /// The caller disconnected or cancelled the call while it was executed.
+    Abandoned,
 }
 
 /// Stores renewed material: what a token endpoint returns is sealed before it is used.

@@ -68,6 +68,8 @@ codes! {
     BodyTooLarge, Invalid => "BODY_TOO_LARGE",
     /// A budget has no room for the call.
     BudgetExceeded, TooMany => "BUDGET_EXCEEDED",
+    /// The caller disconnected or cancelled its call while a mounted server executed it.
+    CallAbandoned, Conflict => "CALL_ABANDONED",
     /// The caller disconnected before its call was admitted.
     CallCancelled, Conflict => "CALL_CANCELLED",
     CoordinatorNotFound, NotFound => "COORDINATOR_NOT_FOUND",

@@ -23,6 +23,8 @@ pub struct ServerIdentity {
     pub instructions: Option<String>,
     /// What it can do besides tools, as far as the gate forwards it.
     pub capabilities: BTreeSet<Capability>,
+    /// The digest of what starts it, if it is a process: the gate's own word.
+    pub command: Option<String>,
 }
 
 /// A part of the protocol that the gate forwards to servers that declare it.
@@ -70,7 +72,14 @@ impl ServerIdentity {
             version: cut(version, NAME_LIMIT),
             instructions: instructions.map(|text| cut(text, INSTRUCTIONS_LIMIT)),
             capabilities: Capability::ALL.into_iter().filter(declared).collect(),
+            command: None,
         }
+    }
+
+    /// The same, started by the command with this digest.
+    #[must_use]
+    pub fn started_by(self, command: Option<String>) -> Self {
+        Self { command, ..self }
     }
 
     /// What a person confirms by accepting the server: the hash of everything but its version.
@@ -94,7 +103,8 @@ impl ServerIdentity {
         members.insert("name".to_owned(), json!(self.name));
         members.insert("version".to_owned(), json!(self.version));
         members.insert("capabilities".to_owned(), json!(capabilities));
-        for (member, text) in [("title", &self.title), ("instructions", &self.instructions)] {
+        let texts = [("title", &self.title), ("instructions", &self.instructions), ("command", &self.command)];
+        for (member, text) in texts {
             if let Some(text) = text {
                 members.insert(member.to_owned(), json!(text));
             }
@@ -115,6 +125,7 @@ impl ServerIdentity {
                 .into_iter()
                 .filter(|capability| listed.iter().any(|listed| listed == capability.as_str()))
                 .collect(),
+            command: text("command").map(str::to_owned),
         })
     }
 }
@@ -140,6 +151,8 @@ mod tests {
     fn an_identity_is_read_back_as_it_was_written() {
         let identity = identity();
         assert_eq!(ServerIdentity::from_json(&identity.to_json()), Some(identity.clone()));
+        let process = identity.clone().started_by(Some("sha256:1".to_owned()));
+        assert_eq!(ServerIdentity::from_json(&process.to_json()), Some(process));
         assert_eq!(identity.capabilities.len(), 2);
     }
 
@@ -152,6 +165,7 @@ mod tests {
             ServerIdentity { title: None, ..one.clone() },
             ServerIdentity { instructions: Some("Read last.".to_owned()), ..one.clone() },
             ServerIdentity { capabilities: BTreeSet::new(), ..one.clone() },
+            one.clone().started_by(Some("sha256:1".to_owned())),
         ] {
             assert_ne!(other.hash(), one.hash());
         }

@@ -13,12 +13,14 @@ use toolgate_model::text::check_identifier;
 
 use super::client::{self, Capabilities};
 use super::era::Era;
+use super::form::Form;
 use super::input::{Asking, Given, Sent};
 use super::interruption::{self, Continued};
 use super::live::Live;
 use super::message::{Params, RequestId};
 use super::progressive::{self, Wanted};
 use super::reply::{Reply, RpcError};
+use super::sessions::SessionCall;
 use super::{headers, held, list};
 use crate::router::App;
 
@@ -36,10 +38,29 @@ pub(super) struct Context {
     pub(super) address: IpAddr,
     /// The headers of a modern request, which repeat some of its arguments.
     pub(super) headers: Option<HeaderMap>,
+    /// What the request is a call of.
+    pub(super) form: Form,
     /// What the request is, if a mounted server may interrupt it to ask the client for input.
     pub(super) asking: Option<Asking>,
     /// Reaches the client before the response.
     pub(super) live: Option<Live>,
+    /// The request in its session, where it has one.
+    pub(super) session_call: Option<SessionCall>,
+}
+
+impl Context {
+    /// Whether a call that waits is a task for this client. Only calls of tools are.
+    pub(super) fn follows_tasks(&self) -> bool {
+        self.capabilities.follows_tasks && self.form == Form::Tool
+    }
+
+    /// Somebody who is there as long as this one is and the client does not cancel the request.
+    pub(super) fn cancellable(&self, presence: Presence) -> Presence {
+        match &self.session_call {
+            Some(call) => call.cancellable(&presence),
+            None => presence,
+        }
+    }
 }
 
 /// The method of calls of tools.
@@ -95,13 +116,14 @@ async fn named(context: Context, name: &str, arguments: Map<String, Value>, sent
     call(context, tool, arguments, sent).await
 }
 
-async fn call(
+/// Makes the call that a request is.
+pub(super) async fn call(
     mut context: Context,
     tool: String,
     arguments: Map<String, Value>,
     sent: Sent,
 ) -> Result<Reply, RpcError> {
-    context.asking = Asking::of(&context, TOOL_CALL, &tool, &arguments);
+    context.asking = Asking::of(&context, &tool, &arguments);
     if let Some(continued) = Continued::of(&sent) {
         let id = continued.call(&context, &tool, &arguments).await?;
         return held::go_on(context, id, continued.is_declined).await;
@@ -119,7 +141,7 @@ async fn call(
     };
     let request = given.with(request);
     let pipeline = &app.gate.pipeline;
-    let invoked = match context.capabilities.follows_tasks || is_continuation {
+    let invoked = match context.follows_tasks() || is_continuation {
         // A client that follows its call has no reason to repeat it, and input is sent once.
         true => pipeline.invoke_detaching(caller.clone(), request).await,
         false => match pipeline.invoke_or_pick_up(caller.clone(), request).await {

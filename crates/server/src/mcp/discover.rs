@@ -43,7 +43,7 @@ fn capabilities(era: Era) -> Value {
     let mut capabilities = json!({"tools": changes, "resources": changes, "prompts": changes, "completions": {}});
     let more = match era {
         Era::Modern => ("extensions", json!({TASKS: {}})),
-        // Nothing is ever logged to a client; those that set a level must not fail.
+        // What mounted servers log during a call is passed on from the level on that the client sets.
         Era::Legacy(_) => ("logging", json!({})),
     };
     if let Some(members) = capabilities.as_object_mut() {

@@ -18,6 +18,7 @@ use toolgate_gate::request_context::in_current_request;
 use super::call::{self, Context};
 use super::client::{self, Capabilities};
 use super::era::{Era, LegacyVersion};
+use super::form::Form;
 use super::live::InSession;
 use super::log_level::LogLevel;
 use super::message::{self, Message, Params, RequestId};
@@ -162,11 +163,15 @@ impl Incoming {
         let era = Era::Legacy(known.version);
         let app = Arc::clone(&self.app);
         let mut context = self.context(era, id.clone(), known.capabilities, &params);
-        context.presence = app.mcp.sessions.begin_call(session, &id, &context.presence);
+        let Some(call) = app.mcp.sessions.begin_call(session, &id) else {
+            let error = RpcError::invalid_request("a request of this session with the same id is in flight");
+            return error.response(era, Some(&id));
+        };
+        context.presence = call.cancellable(&context.presence);
+        // It ends with the context: after the response, also where that is a stream.
+        context.session_call = Some(call);
         let in_session = InSession { id: session, log_level: known.log_level };
-        let reply = legacy(context, method, params, in_session).await;
-        app.mcp.sessions.end_call(session, &id);
-        responded(era, &id, reply)
+        responded(era, &id, legacy(context, method, params, in_session).await)
     }
 
     /// Opens a session.
@@ -214,7 +219,7 @@ impl Incoming {
             Err(response) => return *response,
         };
         if let (true, Some(request)) = (method == "notifications/cancelled", params.get("requestId")) {
-            self.app.mcp.sessions.end_call(session, &RequestId(request.clone()));
+            self.app.mcp.sessions.cancel_call(session, &RequestId(request.clone()));
         }
         StatusCode::ACCEPTED.into_response()
     }
@@ -245,8 +250,10 @@ impl Incoming {
             caller: self.caller,
             presence: self.presence,
             address: self.address,
+            form: Form::Tool,
             asking: None,
             live: None,
+            session_call: None,
         }
     }
 }
@@ -271,7 +278,7 @@ async fn modern(mut context: Context, method: &str, mut params: Params) -> Resul
         "tasks/get" => tasks::get(&context, params).await,
         "tasks/update" => tasks::update(&context, params).await,
         "tasks/cancel" => tasks::cancel(&context, params).await,
-        other => forwarded(&mut context, other, params).await,
+        other => forwarded(context, other, params).await,
     }
 }
 
@@ -291,12 +298,12 @@ async fn legacy(mut context: Context, method: &str, mut params: Params, session:
     }
     match method {
         "tools/list" => list::tools(&context.app, &context.caller, context.era, &mut params).await,
-        other => forwarded(&mut context, other, params).await,
+        other => forwarded(context, other, params).await,
     }
 }
 
 /// The methods that mounted servers answer.
-async fn forwarded(context: &mut Context, method: &str, params: Params) -> Result<Reply, RpcError> {
+async fn forwarded(context: Context, method: &str, params: Params) -> Result<Reply, RpcError> {
     forward::method(context, method, params).await.unwrap_or_else(|| Err(RpcError::unknown_method()))
 }
 

@@ -4,21 +4,21 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::call::{CallRequest, CallResult, Denial};
+use toolgate_gate::call::CallRequest;
 use toolgate_gate::catalog::Tool;
 use toolgate_gate::refusal::Refusal;
 
-use super::call::Context;
+use super::call::{self, Context};
 use super::discover::cached;
-use super::input::{Asking, Given, Sent};
+use super::form::{Form, members};
+use super::input::Sent;
 use super::message::Params;
 use super::reply::{Reply, RpcError};
-use super::result;
 
-mod names;
+pub(super) mod names;
 
 /// How long a client may rely on a list, in milliseconds.
-const LIFETIME: u64 = 10_000;
+pub(super) const LIFETIME: u64 = 10_000;
 
 /// A list of a mounted server.
 struct List {
@@ -35,14 +35,14 @@ const TEMPLATES: List = List { tool: "mcp.resources.templates", member: "resourc
 const PROMPTS: List = List { tool: "mcp.prompts.list", member: "prompts", name: "name" };
 
 /// Answers a method of mounted servers; `None` where it is none.
-pub(super) async fn method(context: &mut Context, method: &str, params: Params) -> Option<Result<Reply, RpcError>> {
+pub(super) async fn method(context: Context, method: &str, params: Params) -> Option<Result<Reply, RpcError>> {
     Some(match method {
-        "resources/list" => list(context, &RESOURCES, params).await,
-        "resources/templates/list" => list(context, &TEMPLATES, params).await,
-        "prompts/list" => list(context, &PROMPTS, params).await,
+        "resources/list" => list(&context, &RESOURCES, params).await,
+        "resources/templates/list" => list(&context, &TEMPLATES, params).await,
+        "prompts/list" => list(&context, &PROMPTS, params).await,
         "resources/read" => read(context, params).await,
         "prompts/get" => prompt(context, params).await,
-        "completion/complete" => complete(context, params).await,
+        "completion/complete" => complete(&context, params).await,
         _ => return None,
     })
 }
@@ -96,40 +96,29 @@ async fn list(context: &Context, list: &List, mut params: Params) -> Result<Repl
     Ok(Reply::Result(private(context, members)))
 }
 
-async fn read(context: &mut Context, mut params: Params) -> Result<Reply, RpcError> {
+async fn read(mut context: Context, mut params: Params) -> Result<Reply, RpcError> {
     let uri = params.take_text("uri")?;
     let missing =
         || RpcError { data: Some(json!({"uri": uri})), ..RpcError::invalid_params("there is no such resource") };
-    let resource = names::resource(context, "mcp.resources.read", &uri).await?.ok_or_else(missing)?;
+    let resource = names::resource(&context, "mcp.resources.read", &uri).await?.ok_or_else(missing)?;
     let arguments = Map::from_iter([("uri".to_owned(), json!(resource.own))]);
     let sent = Sent::take(&mut params)?;
-    let asked = invoke_asking(context, "resources/read", &resource.tool, arguments, sent).await;
-    let mut found = match asked.map_err(|error| about(error, &uri))? {
-        Asked::Result(found) => found,
-        asked @ Asked::Input(_) => return Ok(asked.into_reply()),
-    };
-    // If the client used the URI of the server, the contents keep it.
-    if let (true, Some(Value::Array(contents))) = (resource.is_qualified, found.get_mut("contents")) {
-        contents.iter_mut().for_each(|content| names::rename(content, "uri", &resource.tool.service));
-    }
-    Ok(Reply::Result(private(context, found)))
+    let tool = resource.tool.qualified_name().to_owned();
+    let (service, is_qualified) = (resource.tool.service.clone(), resource.is_qualified);
+    context.form = Form::Resource { uri, service, is_qualified };
+    call::call(context, tool, arguments, sent).await
 }
 
-/// Names the resource that the client has asked for in the error of a server that does not have it.
-fn about(error: RpcError, uri: &str) -> RpcError {
-    let is_wrong = error.code == RpcError::invalid_params("").code;
-    if is_wrong { RpcError { data: Some(json!({"uri": uri})), ..error } } else { error }
-}
-
-async fn prompt(context: &mut Context, mut params: Params) -> Result<Reply, RpcError> {
+async fn prompt(mut context: Context, mut params: Params) -> Result<Reply, RpcError> {
     let name = params.take_text("name")?;
     let arguments = params.take_object("arguments")?;
     let missing = || RpcError::invalid_params("there is no such prompt");
-    let prompt = names::prompt(context, "mcp.prompts.get", &name).await?.ok_or_else(missing)?;
+    let prompt = names::prompt(&context, "mcp.prompts.get", &name).await?.ok_or_else(missing)?;
     let arguments =
         Map::from_iter([("name".to_owned(), json!(prompt.own)), ("arguments".to_owned(), json!(arguments))]);
     let sent = Sent::take(&mut params)?;
-    invoke_asking(context, "prompts/get", &prompt.tool, arguments, sent).await.map(Asked::into_reply)
+    context.form = Form::Prompt;
+    call::call(context, prompt.tool.qualified_name().to_owned(), arguments, sent).await
 }
 
 async fn complete(context: &Context, mut params: Params) -> Result<Reply, RpcError> {
@@ -157,64 +146,11 @@ async fn invoke(context: &Context, tool: &Tool, arguments: Map<String, Value>) -
     members(context.app.gate.pipeline.invoke(context.caller.clone(), request(context, tool, arguments)).await)
 }
 
-/// The same for a method that a server may interrupt to ask the client for input.
-async fn invoke_asking(
-    context: &mut Context,
-    method: &'static str,
-    tool: &Tool,
-    arguments: Map<String, Value>,
-    sent: Sent,
-) -> Result<Asked, RpcError> {
-    context.asking = Asking::of(context, method, tool.qualified_name(), &arguments);
-    let request = Given::of(context, sent)?.with(request(context, tool, arguments));
-    let outcome = context.app.gate.pipeline.invoke(context.caller.clone(), request).await;
-    match context.interrupted(&outcome) {
-        Some(interrupted) => interrupted.map(Asked::Input),
-        None => members(outcome).map(Asked::Result),
-    }
-}
-
-/// What came of a method that a server may interrupt.
-enum Asked {
-    Result(Map<String, Value>),
-    Input(Map<String, Value>),
-}
-
-impl Asked {
-    fn into_reply(self) -> Reply {
-        match self {
-            Self::Result(members) | Self::Input(members) => Reply::Result(members),
-        }
-    }
-}
-
 fn request(context: &Context, tool: &Tool, arguments: Map<String, Value>) -> CallRequest {
     CallRequest {
         presence: Some(context.presence.clone()),
         ..CallRequest::new(tool.qualified_name().to_owned(), arguments, context.address)
     }
-}
-
-fn members(outcome: Result<CallResult, Denial>) -> Result<Map<String, Value>, RpcError> {
-    match outcome {
-        Ok(result) if result.outcome.error.is_none() => match result.outcome.result {
-            Some(Value::Object(members)) => Ok(members),
-            _ => Err(RpcError::internal("the mounted server returned no object")),
-        },
-        Ok(result) => {
-            let code = refused_by_server(result.outcome.result.as_ref());
-            let failure = result::failure(Ok(result));
-            Err(RpcError { code: code.unwrap_or(failure.code), ..failure })
-        }
-        denied => Err(result::failure(denied)),
-    }
-}
-
-/// The code of a server's error that says that the request is wrong, and not the server.
-fn refused_by_server(result: Option<&Value>) -> Option<i64> {
-    let code = result?.get("error")?.get("code")?.as_i64()?;
-    // The second is what a missing resource had before 2026-07-28.
-    matches!(code, -32602 | -32002).then_some(-32602)
 }
 
 /// The tools of this name that the caller may call, by service.

@@ -8,14 +8,14 @@ use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response, Sse};
 use futures_util::stream;
 use serde_json::{Map, Value, json};
-use toolgate_gate::call::DetachedView;
+use toolgate_gate::call::{DetachedView, Presence};
 use toolgate_gate::ports::ledger::DetachedCall;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::id::InvocationId;
 
 use super::call::Context;
 use super::reply::{Reply, RpcError, completed, message};
-use super::{interruption, result, sse, tasks};
+use super::{interruption, sse, tasks};
 use crate::shutdown::Phase;
 
 /// How often a client hears that its call still waits.
@@ -24,7 +24,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 /// The response to a call that goes on without its connection. One with a digest may be interrupted for the user of its
 /// client.
 pub(super) async fn reply(context: Context, id: InvocationId, digest: Option<String>) -> Result<Reply, RpcError> {
-    if context.capabilities.follows_tasks {
+    if context.follows_tasks() {
         return tasks::created(&context, id).await;
     }
     if let Some(digest) = digest {
@@ -63,6 +63,8 @@ impl Context {
             _ = self.app.shutdown.after(Phase::LameDuck) => reader.detached_call(&self.caller, id).await,
             () = self.presence.clone().gone() => reader.detached_call(&self.caller, id).await,
         };
+        // INVARIANT: nothing is told once the key has ended.
+        let view = self.app.gate.authenticator.identify_again(&self.caller).await.and(view);
         self.outcome(id, view).await
     }
 
@@ -72,35 +74,51 @@ impl Context {
         view: Result<DetachedView, Refusal>,
     ) -> Result<Map<String, Value>, RpcError> {
         let outcome = match view {
-            Ok(DetachedView::Open(call)) => return Ok(waiting(&call)),
+            Ok(DetachedView::Open(call)) => return self.waiting(&call),
             Ok(DetachedView::Ended(outcome)) => *outcome,
-            Err(refusal) => {
-                let _ = self.app.gate.pipeline.picked_up(&self.caller, id).await;
-                return Ok(result::error_result(refusal.reason()));
-            }
+            Err(refusal) => return self.without_outcome(id, &refusal).await,
         };
         if let Err(refusal) = self.app.gate.pipeline.picked_up(&self.caller, id).await {
             tracing::warn!(%id, %refusal, "the result of a call was fetched and could not be forgotten");
         }
         self.delivered(outcome)
     }
+
+    /// A result that says why there is none. What there will never be is forgotten, so that the same call is a new one;
+    /// everything else is kept for the same call, which must not be made a second time.
+    async fn without_outcome(&self, id: InvocationId, refusal: &Refusal) -> Result<Map<String, Value>, RpcError> {
+        let mut reason = refusal.reason().to_owned();
+        if is_final(refusal.code()) {
+            let _ = self.app.gate.pipeline.picked_up(&self.caller, id).await;
+        } else {
+            reason += "; the call is kept: make the same call again to get its result";
+        }
+        let code = ("code".to_owned(), json!(refusal.code().as_str()));
+        self.form.unfinished(reason, Map::from_iter([code, ("invocation_id".to_owned(), json!(id))]))
+    }
+
+    /// A result that says that the call waits, and how to go on.
+    fn waiting(&self, call: &DetachedCall) -> Result<Map<String, Value>, RpcError> {
+        let approvals: Vec<String> = call.asked.iter().map(|asked| asked.approval.to_string()).collect();
+        let reason = match approvals.last() {
+            Some(approval) => format!(
+                "This call waits for a person's approval ({approval}). Nothing was run yet. Make the same call again later \
+                 to get its result; it is not asked for twice."
+            ),
+            None => "This call is not finished. Make the same call again later to get its result.".to_owned(),
+        };
+        let details = [
+            ("code".to_owned(), json!(Code::ApprovalRequired.as_str())),
+            ("invocation_id".to_owned(), json!(call.id)),
+            ("approval_ids".to_owned(), json!(approvals)),
+        ];
+        self.form.unfinished(reason, Map::from_iter(details))
+    }
 }
 
-/// A result that says that the call waits, and how to go on.
-fn waiting(call: &DetachedCall) -> Map<String, Value> {
-    let approvals: Vec<String> = call.asked.iter().map(|asked| asked.approval.to_string()).collect();
-    let reason = match approvals.last() {
-        Some(approval) => format!(
-            "This call waits for a person's approval ({approval}). Nothing was run yet. Make the same call again later to \
-             get its result; it is not asked for twice."
-        ),
-        None => "This call is not finished. Make the same call again later to get its result.".to_owned(),
-    };
-    let mut members = result::error_result(&reason);
-    result::set_meta(&mut members, "toolgate/code", json!(Code::ApprovalRequired.as_str()));
-    result::set_meta(&mut members, "toolgate/invocation_id", json!(call.id));
-    result::set_meta(&mut members, "toolgate/approval_ids", json!(approvals));
-    members
+/// Whether the result of a call that could not be read for this reason will never be there.
+fn is_final(code: Code) -> bool {
+    matches!(code, Code::CredentialDamaged | Code::InvocationNotFound | Code::OutcomeUnknown | Code::ResultGone)
 }
 
 /// A call that is held while its client hears of progress.
@@ -110,11 +128,14 @@ struct Held {
     left: Duration,
     sent: u64,
     ended: bool,
+    /// Gone when the client cancels the request, which the call survives.
+    client: Presence,
 }
 
 fn streamed(context: Context, id: InvocationId) -> Response {
     let left = context.app.mcp.settings.hold;
-    let held = Held { context, id, left, sent: 0, ended: false };
+    let client = context.cancellable(Presence::default());
+    let held = Held { context, id, left, sent: 0, ended: false, client };
     let events = stream::unfold(held, |mut held| async move {
         let event = held.next().await?;
         Some((Ok::<Event, Infallible>(event), held))
@@ -157,6 +178,10 @@ impl Held {
                 self.left = Duration::ZERO;
                 app.gate.detached.detached_call(&caller, self.id).await
             }
+            () = self.client.clone().gone() => {
+                self.left = Duration::ZERO;
+                app.gate.detached.detached_call(&caller, self.id).await
+            }
         }
     }
 
@@ -165,5 +190,16 @@ impl Held {
             "progressToken": self.context.progress_token, "progress": self.sent, "message": "waiting for approval",
         });
         sse::notification("notifications/progress", &params)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_that_may_still_be_read_is_not_forgotten() {
+        let last: Vec<&str> = Code::ALL.iter().filter(|code| is_final(**code)).map(|code| code.as_str()).collect();
+        assert_eq!(last, ["CREDENTIAL_DAMAGED", "INVOCATION_NOT_FOUND", "OUTCOME_UNKNOWN", "RESULT_GONE"]);
     }
 }

@@ -32,13 +32,8 @@ pub(super) struct Asking {
 
 impl Asking {
     /// `None` where the client cannot be asked: in a session, servers have no way to interrupt a call.
-    pub(super) fn of(
-        context: &Context,
-        method: &'static str,
-        tool: &str,
-        arguments: &Map<String, Value>,
-    ) -> Option<Self> {
-        context.era.is_modern().then(|| Self { method, digest: call_digest(tool, arguments) })
+    pub(super) fn of(context: &Context, tool: &str, arguments: &Map<String, Value>) -> Option<Self> {
+        context.era.is_modern().then(|| Self { method: context.form.method(), digest: call_digest(tool, arguments) })
     }
 }
 
@@ -102,9 +97,9 @@ fn opened(context: &Context, asking: &Asking, state: &str) -> Option<(Continuati
 }
 
 impl Context {
-    /// The result of a call of a tool that has ended, or what the client is asked for.
+    /// The result of a call that has ended, or what the client is asked for.
     pub(super) fn delivered(&self, outcome: Result<CallResult, Denial>) -> Result<Map<String, Value>, RpcError> {
-        self.interrupted(&outcome).unwrap_or_else(|| result::of_outcome(outcome))
+        self.interrupted(&outcome).unwrap_or_else(|| self.form.written(self.era, outcome))
     }
 
     /// The response to a call that a server has interrupted, or that brings invalid input; `None` for every

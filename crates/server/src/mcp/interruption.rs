@@ -9,7 +9,7 @@ use toolgate_gate::refusal::Refusal;
 use toolgate_model::continuation::{Bound, is_sealed};
 use toolgate_model::id::InvocationId;
 
-use super::call::{Context, TOOL_CALL};
+use super::call::Context;
 use super::input::Sent;
 use super::reply::RpcError;
 use crate::shutdown::Phase;
@@ -40,7 +40,7 @@ impl Continued {
     ) -> Result<InvocationId, RpcError> {
         let app = &context.app;
         let digest = call_digest(tool, arguments);
-        let bound = bound(context, TOOL_CALL, &digest);
+        let bound = bound(context, context.form.method(), &digest);
         let call = app.gate.continuations.read(bound, app.gate.clock.now(), &self.state);
         let call = call.ok_or_else(RpcError::unknown_state)?;
         app.gate.detached.detached_call(&context.caller, call).await.map_err(|_| RpcError::unknown_state())?;
@@ -68,7 +68,7 @@ pub(super) async fn interrupted(
     let url = format!("{public_url}/approvals/open/{}", link.expose());
     let message = format!("A person must approve this call ({approval}). Open the page as an approver.");
     let input = json!({"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}});
-    let state = app.gate.continuations.write(bound(context, TOOL_CALL, digest), call, until);
+    let state = app.gate.continuations.write(bound(context, context.form.method(), digest), call, until);
     Ok(Some(Map::from_iter([
         ("resultType".to_owned(), json!("input_required")),
         ("inputRequests".to_owned(), json!({INPUT: input})),

@@ -58,6 +58,7 @@ pub(super) async fn tool(mut context: Context, params: Params, session: Option<I
     let Some(heard) = open(&mut context, session) else { return call::tool(context, params).await };
     // The call ends with the connection that its response is sent on, which is the stream's if there is one.
     let (waiting, presence) = Presence::new();
+    let presence = context.cancellable(presence);
     let connection = std::mem::replace(&mut context.presence, presence);
     let (era, id) = (context.era, context.id.clone());
     let calling = tokio::spawn(in_current_request(Box::pin(call::tool(context, params))));
@@ -132,7 +133,7 @@ struct Spoken {
     era: Era,
     id: RequestId,
     ended: bool,
-    /// Dropped with the stream, and with it the call, as long as that was not admitted.
+    /// Dropped with the stream, which takes the call back.
     waiting: Option<Waiting>,
 }
 

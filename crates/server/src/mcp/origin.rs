@@ -12,7 +12,7 @@ use super::Settings;
 pub(super) fn check(parts: &Parts, client: IpAddr, settings: &Settings) -> Result<(), &'static str> {
     let host = host_of(&parts.headers, &parts.uri);
     let own = settings.public_url.as_deref().and_then(authority);
-    let is_own = |host: &str| own.is_some_and(|own| name_of(own) == host);
+    let is_own = |host: &str| own.is_some_and(|own| name_of(own).eq_ignore_ascii_case(host));
     if client.is_loopback() {
         // A client on this machine has no reason to use another host name.
         let named = host.map(name_of);
@@ -28,7 +28,7 @@ pub(super) fn check(parts: &Parts, client: IpAddr, settings: &Settings) -> Resul
     let Some(authority) = authority(origin) else { return if is_listed { Ok(()) } else { refused } };
     let name = name_of(authority);
     // An address is not looked up, so that no name can suddenly lead to it.
-    let is_same = host.is_some_and(|host| host == authority) && address(name).is_some();
+    let is_same = host.is_some_and(|host| host.eq_ignore_ascii_case(authority)) && address(name).is_some();
     if is_listed || is_loopback(name) || is_own(name) || is_same { Ok(()) } else { refused }
 }
 
@@ -109,5 +109,14 @@ mod tests {
         assert!(checked("10.0.0.7", "gate.example", None, &settings));
         let public = Settings { public_url: Some("https://gate.example".to_owned()), ..Settings::default() };
         assert!(checked("127.0.0.1", "gate.example", Some("https://gate.example"), &public));
+    }
+
+    #[test]
+    fn names_are_compared_without_case() {
+        let public = Settings { public_url: Some("https://Gate.example".to_owned()), ..Settings::default() };
+        assert!(checked("127.0.0.1", "gate.example", Some("https://gate.EXAMPLE"), &public));
+        assert!(checked("127.0.0.1", "GATE.example:443", None, &public));
+        assert!(checked("10.0.0.7", "[FD00::1]:7300", Some("http://[fd00::1]:7300"), &public));
+        assert!(!checked("127.0.0.1", "gate.example.evil", None, &public));
     }
 }

@@ -97,7 +97,10 @@ pub(super) fn failure(outcome: Result<CallResult, Denial>) -> RpcError {
 }
 
 fn of_denial(denial: &Denial) -> Map<String, Value> {
-    let mut members = error_result(denial.refusal.reason());
+    let reason = denial.refusal.reason();
+    // A model repeats the text to its user, who can find the record by it.
+    let reason = denial.invocation.map_or_else(|| reason.to_owned(), |id| format!("{reason} ({id})"));
+    let mut members = error_result(&reason);
     note(&mut members, denial.invocation, Some(denial.refusal.code().as_str()));
     let approval = denial.refusal.details().find(|(name, _)| *name == "approval_id");
     if let Some((_, approval)) = approval {

@@ -2,6 +2,7 @@
 //! the principal that opened them. A session is a convenience of the protocol and no authority: each request shows its key.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -53,11 +54,44 @@ struct Session {
     owner: Owner,
     known: Known,
     used: Timestamp,
-    /// The calls in flight that the client may cancel, each with what ends it.
-    calls: Vec<(RequestId, Waiting)>,
+    /// The requests in flight, each with what ends it; `None` once its client has cancelled it.
+    calls: HashMap<CallKey, Option<Vec<Waiting>>>,
     /// The requests that the client has not responded to yet, by their ids.
     asked: HashMap<String, oneshot::Sender<Responded>>,
     streams: usize,
+}
+
+/// Names a request in flight: its id as JSON, in which a number is not the text of the same digits.
+type CallKey = String;
+
+/// A request of a session from its beginning to its response, also where that is a stream. The session does not end meanwhile,
+/// and has no second request of the same id.
+pub(super) struct SessionCall {
+    state: Arc<Mutex<State>>,
+    session: SessionId,
+    key: CallKey,
+}
+
+impl SessionCall {
+    /// Somebody who is there as long as this one is and the client does not cancel the request.
+    pub(super) fn cancellable(&self, presence: &Presence) -> Presence {
+        let (waiting, presence) = presence.child();
+        let mut state = lock(&self.state);
+        // Where it was cancelled already, dropping the other side says so.
+        let call = state.open.get_mut(&self.session).and_then(|session| session.calls.get_mut(&self.key));
+        if let Some(Some(call)) = call {
+            call.push(waiting);
+        }
+        presence
+    }
+}
+
+impl Drop for SessionCall {
+    fn drop(&mut self) {
+        if let Some(session) = lock(&self.state).open.get_mut(&self.session) {
+            session.calls.remove(&self.key);
+        }
+    }
 }
 
 /// An open stream of a session, which does not end meanwhile.
@@ -68,8 +102,7 @@ pub(super) struct OpenStream {
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(session) = state.open.get_mut(&self.session) {
+        if let Some(session) = lock(&self.state).open.get_mut(&self.session) {
             session.streams -= 1;
         }
     }
@@ -171,21 +204,23 @@ impl Sessions {
         is_own
     }
 
-    /// Notes a call, which its client may cancel by the id of the request.
-    pub(super) fn begin_call(&self, id: SessionId, request: &RequestId, presence: &Presence) -> Presence {
-        let (waiting, presence) = presence.child();
+    /// Notes a request, which its client may cancel by its id; `None` where one of the same id is in flight.
+    pub(super) fn begin_call(&self, id: SessionId, RequestId(request): &RequestId) -> Option<SessionCall> {
+        let key = request.to_string();
         if let Some(session) = self.state().open.get_mut(&id) {
-            session.calls.push((request.clone(), waiting));
-            return presence;
+            match session.calls.entry(key.clone()) {
+                Entry::Occupied(_) => return None,
+                Entry::Vacant(call) => call.insert(Some(Vec::new())),
+            };
         }
-        presence
+        Some(SessionCall { state: Arc::clone(&self.state), session: id, key })
     }
 
-    /// Cancels a call, or notes that it has ended.
-    pub(super) fn end_call(&self, id: SessionId, request: &RequestId) {
-        if let Some(session) = self.state().open.get_mut(&id) {
-            session.calls.retain(|(known, _)| known != request);
-        }
+    /// Cancels a request. It stays in flight until its response has been sent.
+    pub(super) fn cancel_call(&self, id: SessionId, RequestId(request): &RequestId) {
+        let mut state = self.state();
+        let call = state.open.get_mut(&id).and_then(|session| session.calls.get_mut(&request.to_string()));
+        drop(call.and_then(Option::take));
     }
 
     /// A request to the client of a session; `None` where it has too many to respond to, or is gone.
@@ -220,13 +255,17 @@ impl Sessions {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Session {
     fn new(owner: Owner, known: Known, used: Timestamp) -> Self {
-        Self { owner, known, used, calls: Vec::new(), asked: HashMap::new(), streams: 0 }
+        Self { owner, known, used, calls: HashMap::new(), asked: HashMap::new(), streams: 0 }
     }
 }
 

@@ -176,6 +176,7 @@ fn identity(server: &mount::ServerIdentity) -> ServerIdentity {
         title: server.title.clone(),
         instructions: server.instructions.clone(),
         capabilities: server.capabilities.iter().map(|capability| capability.as_str().to_owned()).collect(),
+        command: server.command.clone(),
     }
 }
 

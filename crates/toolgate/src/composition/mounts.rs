@@ -7,9 +7,12 @@ use std::sync::Arc;
 use serde_json::json;
 use toolgate_egress::mcp::StdioMount;
 use toolgate_gate::authority::mounts::{DeclaredMount, DeclaredSecret};
+use toolgate_gate::ports::mount::MountWatch;
 use toolgate_gate::{Gate, Refusal};
+use toolgate_model::canonical::to_canonical;
 use toolgate_model::credential::AuthType;
 use toolgate_model::id::CredentialId;
+use toolgate_model::merkle::sha256;
 use toolgate_model::mount::MountAddress;
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::Material;
@@ -49,6 +52,30 @@ pub(super) async fn declared(configuration: &Configuration, gate: &Gate) -> Resu
         }
     }
     Ok(declared)
+}
+
+/// Tells the ledger what starts the processes of this gate, before any call can: a mount whose command is not the accepted one
+/// is quarantined. Those with news are inspected at once.
+pub(super) async fn note_commands(
+    configuration: &Configuration,
+    gate: &Gate,
+    changed: &dyn MountWatch,
+) -> Result<(), Refusal> {
+    for entry in &configuration.mounts {
+        let EntryServer::Process(process) = &entry.server else { continue };
+        for tenant in &entry.tenants {
+            if gate.mounts.note_command(tenant, &entry.name, &digest(process)).await? {
+                changed.changed(tenant, &entry.name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What makes a process another server: the program, its arguments, and where it runs.
+fn digest(process: &ProcessEntry) -> String {
+    let started = json!({"command": process.command, "directory": process.directory});
+    format!("sha256:{}", sha256(&to_canonical(&started)).to_hex())
 }
 
 /// What a server is inspected with. For one that needs nothing there is a credential too, so that it can be granted.
@@ -100,6 +127,7 @@ fn mount(entry: &MountEntry, process: &ProcessEntry, configuration: &Configurati
     let environment = [("TMPDIR".to_owned(), temporary)].into_iter().chain(process.environment.clone()).collect();
     Ok(StdioMount {
         name: entry.name.to_string(),
+        digest: digest(process),
         tenants: entry.tenants.clone(),
         command: launch.words,
         leads_group: launch.leads_group,

@@ -40,5 +40,9 @@ def suspend():
     api(ADMIN, "PATCH", f"/api/v1/grants/{GRANT}/suspend", {"reason": "a test"})
 
 
+def revoke():
+    api(ADMIN, "DELETE", f"/api/v1/grants/{GRANT}")
+
+
 def resume():
     api(ADMIN, "PATCH", f"/api/v1/grants/{GRANT}/resume")

@@ -5,13 +5,13 @@ import threading
 
 import anyio
 import httpx2
-from gate import KEY, MCP, approve_first, resume, suspend
+from gate import KEY, MCP, approve_first, resume, revoke, suspend
 from mcp import MCPError
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 
-async def drive(mode, version):
+async def drive(mode, version, end=suspend):
     http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {KEY}"}, trust_env=False, timeout=60)
     async with http, Client(streamable_http_client(MCP, http_client=http), mode=mode) as client:
         assert client.protocol_version == version, client.protocol_version
@@ -46,7 +46,7 @@ async def drive(mode, version):
         assert not held.is_error and held.structured_content == {"done": True}, held
         assert heard and heard[0] == "waiting for approval", heard
 
-        suspend()
+        end()
         assert (await client.list_tools(cache_mode="bypass")).tools == []
         try:
             await client.call_tool("bank_balance", {"amount": 1, "to": "ann"})
@@ -54,14 +54,15 @@ async def drive(mode, version):
             assert error.error.code == -32602, error
         else:
             raise AssertionError("a tool without a grant was called")
-        resume()
+        if end is suspend:
+            resume()
     print(f"{mode}: done")
 
 
 async def main():
     await drive("2026-07-28", "2026-07-28")
     await drive("auto", "2026-07-28")
-    await drive("legacy", "2025-11-25")
+    await drive("legacy", "2025-11-25", end=revoke)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ mod denials;
 mod endpoint;
 mod examples;
 mod failures;
+mod mounted;
 mod office;
 mod policies;
 mod recovery;

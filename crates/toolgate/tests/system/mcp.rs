@@ -5,14 +5,17 @@ use serde_json::{Value, json};
 use crate::world::{Actor, Reply, merged};
 
 mod approvals;
+mod cancelling;
 mod clients;
 mod conformance;
+mod credentials;
 mod hostile;
+mod hostile_servers;
 mod input;
 mod interruption;
 mod legacy;
 mod modern;
-mod mounted;
+pub(crate) mod mounted;
 mod progressive;
 mod questions;
 mod streams;

@@ -4,7 +4,7 @@
 pub mod accepted;
 mod commands;
 mod deciding;
-mod declared;
+pub mod declared;
 mod office;
 mod servers;
 mod strangers;

@@ -23,7 +23,7 @@ impl Caller<'_> {
     async fn call(&self, mapping: &McpMapping, arguments: &Value) -> Execution {
         let url = BaseUrl::parse(&self.url).unwrap();
         let connection = Connection::from_metadata(&Map::new()).unwrap();
-        let (material, tool) = (material(), ToolName::parse("echo").unwrap());
+        let (material, tool) = (Arc::new(material()), ToolName::parse("echo").unwrap());
         let mut redactor = Redactor::new(&material);
         let placement = AuthPlacement::Header { name: "Authorization".to_owned(), prefix: Some("Bearer".to_owned()) };
         let time = Timestamp::from_millis(1_770_544_800_250).unwrap();
@@ -269,6 +269,41 @@ async fn a_server_that_never_responds_ends_with_the_deadline_and_is_told_so() {
         let failure = caller.echo().await.unwrap_err();
         assert!(failure.timed_out && failure.sent, "{failure:?}");
         assert_eq!(server.received("notifications/cancelled").len(), usize::from(!modern));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_given_up_is_cancelled_at_its_server() {
+    for modern in [false, true] {
+        let server = McpServer::start(modern, true);
+        let (mounts, _) = mounts(Vec::new());
+        let caller = caller(&mounts, &server);
+        caller.echo().await.unwrap();
+        let arrived = |method: &'static str, count: usize| {
+            let server = &server;
+            async move {
+                while server.received(method).len() < count {
+                    tokio::task::yield_now().await;
+                }
+            }
+        };
+        for (number, conduct) in [(1, Conduct::Silent), (2, Conduct::Stalling)] {
+            server.script().conduct = conduct;
+            tokio::select! {
+                ended = caller.echo() => panic!("{ended:?}"),
+                () = arrived("tools/call", 1 + number) => {}
+            }
+            tokio::task::block_in_place(|| server.upstream().wait_for_ended_connections(number));
+            if !modern {
+                arrived("notifications/cancelled", number).await;
+            }
+        }
+        let cancelled = server.received("notifications/cancelled");
+        let called = server.received("tools/call");
+        let expected: Vec<&Value> = called.iter().skip(1).filter(|_| !modern).map(|call| &call["id"]).collect();
+        assert_eq!(cancelled.iter().map(|told| &told["params"]["requestId"]).collect::<Vec<_>>(), expected);
+        server.script().conduct = Conduct::Honest;
+        caller.echo().await.unwrap();
     }
 }
 

@@ -19,6 +19,7 @@ fn mount(program: &McpProcess, conduct: &str) -> StdioMount {
     StdioMount {
         name: "mounted".to_owned(),
         tenants: BTreeSet::from([TenantId::default_tenant()]),
+        digest: "sha256:the-command".to_owned(),
         command: program.command().iter().map(OsString::from).collect(),
         leads_group: false,
         directory: None,

@@ -33,7 +33,7 @@ pub(super) struct Found {
 }
 
 /// Puts the service before the name of an element of a list.
-pub(super) fn rename(element: &mut Value, member: &str, service: &ServiceName) {
+pub(in crate::mcp) fn rename(element: &mut Value, member: &str, service: &ServiceName) {
     let Some(Value::String(name)) = element.get_mut(member) else { return };
     *name = match member {
         "name" => ToolAlias::of_upstream(service, name).to_string(),

@@ -67,15 +67,17 @@ fn an_idle_session_ends_and_one_with_a_call_or_a_stream_does_not() {
     let (idle, used, calling, streaming) =
         (fixture.open(&one), fixture.open(&one), fixture.open(&one), fixture.open(&one));
     let request = RequestId(json!(1));
-    let _presence = fixture.sessions.begin_call(calling, &request, &Presence::default());
+    let call = fixture.sessions.begin_call(calling, &request).unwrap();
     let stream = fixture.sessions.open_stream(&one, streaming).unwrap();
     fixture.pass(40);
     assert!(fixture.is_open(&one, used));
     fixture.pass(40);
     assert!(!fixture.is_open(&one, idle) && fixture.is_open(&one, used));
     assert!(fixture.is_open(&one, calling) && fixture.is_open(&one, streaming));
-    fixture.sessions.end_call(calling, &request);
-    drop(stream);
+    fixture.sessions.cancel_call(calling, &request);
+    fixture.pass(60);
+    assert!(fixture.is_open(&one, calling), "its response has not been sent");
+    drop((call, stream));
     fixture.pass(60);
     assert!(!fixture.is_open(&one, calling) && !fixture.is_open(&one, streaming));
 }
@@ -95,16 +97,29 @@ fn where_there_is_no_room_the_own_oldest_ends_first() {
 }
 
 #[tokio::test]
-async fn a_call_is_cancelled_by_the_id_of_its_request() {
+async fn a_request_is_cancelled_by_its_id_which_no_other_one_has_meanwhile() {
     let fixture = Fixture::new(4, 4);
     let one = owner("one");
     let id = fixture.open(&one);
-    let (_waiting, presence) = Presence::new();
-    let first = fixture.sessions.begin_call(id, &RequestId(json!(1)), &presence);
-    let second = fixture.sessions.begin_call(id, &RequestId(json!("1")), &presence);
-    fixture.sessions.end_call(id, &RequestId(json!("1")));
-    second.gone().await;
-    assert!(futures_util::FutureExt::now_or_never(first.gone()).is_none());
+    let begin = |request: Value| fixture.sessions.begin_call(id, &RequestId(request));
+    let (_waiting, connection) = Presence::new();
+    let (first, second) = (begin(json!(1)).unwrap(), begin(json!("1")).unwrap());
+    assert!(begin(json!(1)).is_none() && begin(json!("1")).is_none());
+    let foreign = fixture.open(&owner("other"));
+    assert!(fixture.sessions.begin_call(foreign, &RequestId(json!(1))).is_some(), "another session has ids of its own");
+    let (other, call) = (first.cancellable(&connection), second.cancellable(&connection));
+    // What the response is sent on may be another connection than that of the request.
+    let stream = second.cancellable(&Presence::default());
+    fixture.sessions.cancel_call(id, &RequestId(json!("1")));
+    call.gone().await;
+    stream.gone().await;
+    second.cancellable(&Presence::default()).gone().await;
+    assert!(futures_util::FutureExt::now_or_never(other.clone().gone()).is_none());
+    assert!(begin(json!("1")).is_none(), "its response has not been sent");
+    drop(second);
+    assert!(begin(json!("1")).is_some());
+    fixture.sessions.close(&one, id);
+    other.gone().await;
 }
 
 #[tokio::test]

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::approvals::office::Office;
+use toolgate_testkit::mcp_server::McpServer;
+
+use super::mounted::mount;
+use crate::approvals::office::{Office, person};
 use crate::world::{World, on_both_engines, setup, text, until};
 
 on_both_engines! {
@@ -75,6 +78,98 @@ fn a_waiting_call_is_picked_up_after_a_restart() {
     });
     assert!(text(&result, "/content/0/text").contains("not today"), "{result}");
     assert_eq!(office.bank.count(), 0);
+}
+
+/// Rules that ask before resources are read and prompts are fetched.
+const ASKING: &str = r#"
+@id("ask-reads") @remedy("ask")
+forbid (principal, action == Action::"call:mounted.mcp.resources.read", resource);
+@id("ask-prompts") @remedy("ask")
+forbid (principal, action == Action::"call:mounted.mcp.prompts.get", resource);
+"#;
+
+#[test]
+fn resources_and_prompts_wait_for_an_approver_without_their_connection() {
+    let world = impatient();
+    let (admin, agent) = (world.admin(), world.agent("agent", &["tools.invoke"]));
+    let clerk = person(&admin, "clerk", &["approvals.decide"], &[]);
+    let server = McpServer::start(true, false);
+    server.script().prompts = vec!["greet".to_owned()];
+    let credential = mount(&admin, "mounted", &server);
+    admin.grants(&credential, "agent", json!({"scopes": ["resources.read", "prompts.read"]}));
+    admin.applies(&[("rules.cedar", ASKING)]).ok();
+    let resource = json!({"uri": "toolgate:mounted:test://one"});
+    let prompt = json!({"name": "mounted_greet", "arguments": {"who": "Ann"}});
+    for (method, params) in [("resources/read", resource), ("prompts/get", prompt)] {
+        let ask = || agent.mcp(method, params.clone()).json();
+        let waiting = until("it waits", || {
+            let waiting = ask();
+            waiting["error"]["data"]["approval_ids"][0].is_string().then_some(waiting)
+        });
+        let data = &waiting["error"]["data"];
+        assert_eq!(
+            (&data["code"], &data["invocation_id"].is_string()),
+            (&json!("APPROVAL_REQUIRED"), &true),
+            "{waiting}"
+        );
+        assert_eq!(&ask()["error"]["data"], data, "the same request, asked for once");
+        assert!(server.received(method).is_empty());
+        clerk.decides(text(data, "/approval_ids/0"), "approve", json!({})).ok();
+        let result =
+            until("it is executed", || Some(ask()).filter(|body| body["result"].is_object()))["result"].clone();
+        match method {
+            "resources/read" => {
+                assert_eq!(result["contents"][0]["uri"], "toolgate:mounted:test://one", "{result}");
+                assert_eq!(result["cacheScope"], "private");
+            }
+            _ => assert!(text(&result, "/messages/0/content/text").contains("Ann"), "{result}"),
+        }
+        assert_eq!(server.received(method).len(), 1);
+    }
+    let clerk_sees = clerk.get("/api/v1/approvals?limit=100").ok();
+    let tools: Vec<&Value> = clerk_sees["approvals"].as_array().unwrap().iter().map(|one| &one["tool"]).collect();
+    assert_eq!(tools.len(), 2, "{tools:?}");
+}
+
+#[test]
+fn a_result_that_its_caller_could_not_get_is_kept_for_the_same_call() {
+    let world = World::sqlite();
+    let office = Office::open(&world);
+    office.bank.hold();
+    let told = std::thread::scope(|scope| {
+        let held = scope.spawn(|| office.agent.mcp("tools/call", transfer(12)).rpc());
+        office.clerk.decides(&first(&office), "approve", json!({})).ok();
+        office.bank.wait_for(1);
+        let keys = office.admin.get("/api/v1/agents/teller/keys").ok();
+        assert!(office.admin.delete(&format!("/api/v1/keys/{}", text(&keys, "/keys/0/id"))).status() < 300);
+        office.bank.release();
+        held.join().unwrap()
+    });
+    assert_eq!((&told["isError"], &told["_meta"]["toolgate/code"]), (&json!(true), &json!("KEY_REVOKED")), "{told}");
+    assert!(!told.to_string().contains("done"), "nothing is told once the key has ended: {told}");
+    let key = office.admin.post("/api/v1/agents/teller/keys", &json!({})).created();
+    let again = world.actor("teller", text(&key, "/key")).mcp("tools/call", transfer(12)).rpc();
+    assert_eq!(again["structuredContent"], json!({"done": true}), "{again}");
+    assert_eq!(again["_meta"]["toolgate/invocation_id"], told["_meta"]["toolgate/invocation_id"]);
+    assert_eq!((office.bank.count(), office.pending().len()), (1, 0), "it was executed once");
+}
+
+#[test]
+fn a_client_that_searches_for_tools_is_asked_about_the_real_one() {
+    let world = impatient();
+    let office = Office::open(&world);
+    office.admin.patch("/api/v1/agents/teller", &json!({"progressive_discovery": true})).ok();
+    let call = || office.agent.mcp_call("call_tool", transfer(12));
+    let waiting = until("the call waits", || {
+        let waiting = call();
+        waiting["_meta"]["toolgate/approval_ids"][0].is_string().then_some(waiting)
+    });
+    let approval = office.approval(text(&waiting, "/_meta/toolgate~1approval_ids/0"));
+    assert_eq!((&approval["tool"], &approval["arguments"]), (&json!("bank.transfer"), &transfer(12)["arguments"]));
+    assert!(!approval.to_string().contains("call_tool"), "{approval}");
+    office.clerk.decides(text(&approval, "/id"), "approve", json!({})).ok();
+    until("the call is executed", || Some(call()).filter(|result| result.get("isError").is_none()));
+    assert_eq!(office.bank.count(), 1);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use toolgate_testkit::gate_process::GateSetup;
 
 use super::request;
 use crate::calls::shop::Shop;
-use crate::world::{Actor, Reply, World, on_both_engines, setup, text};
+use crate::world::{Actor, Reply, World, on_both_engines, setup, text, until};
 
 on_both_engines! {
     a_client_opens_a_session_lists_calls_and_ends_it,
@@ -103,6 +103,22 @@ fn each_version_is_spoken_and_an_unknown_one_is_answered_with_the_newest(world: 
         assert_eq!(result["serverInfo"]["name"], "toolgate");
     }
     agent.post("/mcp", &request("initialize", json!({}))).rpc_error(200, -32602);
+}
+
+#[test]
+fn a_session_that_nobody_uses_ends() {
+    let world = World::of(&setup().configuration("[mcp]\nsession_idle_seconds = 10\n"), None);
+    let agent = world.agent("agent", &["tools.invoke"]);
+    let (idle, used) = (agent.opens_session(), agent.opens_session());
+    let ping = request("ping", json!({}));
+    let begun = world.admin().time();
+    // Nothing tells the idle one apart but that it is not used.
+    until("ten seconds have passed", || {
+        agent.legacy(&used, &ping).rpc();
+        (world.admin().time().as_millis() - begun.as_millis() > 11_000).then_some(())
+    });
+    assert_eq!(agent.legacy(&idle, &ping).status(), 404);
+    agent.legacy(&used, &ping).rpc();
 }
 
 fn capped() -> GateSetup {

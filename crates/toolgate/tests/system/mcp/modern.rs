@@ -81,8 +81,9 @@ fn a_refusal_is_a_result_that_says_why_and_is_on_record(world: &World) {
         (&json!(true), &json!("GRANT_PARAMETER_DENIED"))
     );
     assert!(text(&refused, "/content/0/text").contains("amount"), "{refused}");
-    let record = shop.record(text(&refused, "/_meta/toolgate~1invocation_id"));
-    assert_eq!(record["status"], "denied");
+    let invocation = text(&refused, "/_meta/toolgate~1invocation_id");
+    assert!(text(&refused, "/content/0/text").ends_with(&format!("({invocation})")), "the model reads the text alone");
+    assert_eq!(shop.record(invocation)["status"], "denied");
     let invalid = call(json!({"amount": "many", "currency": "usd"}));
     assert_eq!(invalid["_meta"]["toolgate/code"], "PARAMETERS_INVALID");
     let failed = shop.agent.mcp_call(READ, json!({"charge_id": "missing"}));

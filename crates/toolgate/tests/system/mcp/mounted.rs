@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_testkit::mcp_server::McpServer;
 
-use crate::world::{Actor, World, id, on_both_engines, text};
+use crate::world::{Actor, World, id, merged, on_both_engines, text};
 
 on_both_engines! {
     the_result_of_a_mounted_server_is_returned_as_it_is,
@@ -13,7 +13,12 @@ on_both_engines! {
 }
 
 /// Mounts a server, accepts all of it, and makes a credential for it; returns the credential.
-pub(super) fn mount(admin: &Actor, name: &str, server: &McpServer) -> String {
+pub(crate) fn mount(admin: &Actor, name: &str, server: &McpServer) -> String {
+    mount_with(admin, name, server, json!({}))
+}
+
+/// The same, with these members of the credential.
+pub(crate) fn mount_with(admin: &Actor, name: &str, server: &McpServer, more: Value) -> String {
     let vault = admin.vault();
     admin.post("/api/v1/mounts", &json!({"name": name, "url": server.url(), "vault_id": vault})).created();
     let review = admin.get(&format!("/api/v1/mounts/{name}/review")).ok();
@@ -26,6 +31,7 @@ pub(super) fn mount(admin: &Actor, name: &str, server: &McpServer) -> String {
         "service": name, "label": name, "auth_type": "bearer_token", "metadata": {},
         "scopes_available": ["echo", "fail", "whoami", "resources.read", "prompts.read"], "material": {"token": "sk_live_of_the_mount"},
     });
+    let body = merged(body, more);
     id(&admin.post(&format!("/api/v1/vaults/{vault}/credentials"), &body).created())
 }
 

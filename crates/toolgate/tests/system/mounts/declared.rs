@@ -38,7 +38,7 @@ fn mounted(admin: &Actor, name: &str) -> Value {
     })
 }
 
-fn accept(admin: &Actor, name: &str) {
+pub fn accept(admin: &Actor, name: &str) {
     let review = admin.get(&format!("/api/v1/mounts/{name}/review")).ok();
     let tools = review["tools"].as_array().unwrap().iter();
     let tools: serde_json::Map<String, Value> =
@@ -48,7 +48,7 @@ fn accept(admin: &Actor, name: &str) {
 }
 
 /// The credential that was made for a mount.
-fn credential(admin: &Actor, name: &str) -> Value {
+pub fn credential(admin: &Actor, name: &str) -> Value {
     let vaults = admin.get("/api/v1/vaults").ok();
     let vault = vaults["vaults"].as_array().unwrap().iter().find(|vault| vault["name"] == "mounts").unwrap();
     let listed = admin.get(&format!("/api/v1/vaults/{}/credentials", text(vault, "/id"))).ok();
@@ -144,6 +144,46 @@ fn a_process_is_mounted_without_an_administrator_and_what_one_has_mounted_stays(
     assert_eq!(admin.get("/api/v1/mounts/own").ok()["url"], server.url());
     let (ended, _) = world.stop();
     assert!(ended.stderr.contains("an administrator has mounted another server as `own`"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_process_that_another_command_starts_is_another_server_until_a_person_accepts_it() {
+    let program = McpProcess::new();
+    let entry = |further: &[&str]| {
+        let command = [program.command(), further.iter().map(|word| (*word).to_owned()).collect()].concat();
+        format!("[[mounts]]\nname = \"counter\"\ncommand = {}\n", json!(command))
+    };
+    let declared = Declared::new(&entry(&[]));
+    let world = declared.start();
+    let admin = world.admin();
+    mounted(&admin, "counter");
+    accept(&admin, "counter");
+    let agent = world.agent("agent", &["tools.invoke"]);
+    admin.grants(text(&credential(&admin, "counter"), "/id"), "agent", json!({"scopes": ["count"]}));
+    let body = json!({"tool": "counter.count", "parameters": {}});
+    agent.post("/api/v1/tools/invoke", &body).ok();
+    let accepted = admin.get("/api/v1/mounts/counter").ok();
+    assert!(text(&accepted, "/server/command").starts_with("sha256:"), "{accepted}");
+    world.stop();
+
+    // The same file changes nothing.
+    let world = declared.start();
+    world.actor("agent", &agent.key).post("/api/v1/tools/invoke", &body).ok();
+    world.stop();
+
+    declared.write(&entry(&["--also", "this"]));
+    let world = declared.start();
+    let (admin, agent) = (world.admin(), world.actor("agent", &agent.key));
+    // From the first moment on.
+    agent.post("/api/v1/tools/invoke", &body).refused(409, "TOOL_NOT_EXECUTABLE");
+    let shown = admin.get("/api/v1/mounts/counter").ok();
+    assert_eq!(shown["server_state"], "replaced", "{shown}");
+    assert_ne!(shown["server"]["command"], accepted["server"]["command"]);
+    let quarantined = events(&admin, "mount.server.quarantined");
+    assert_eq!((quarantined.len(), &quarantined[0]["data"]["replaced"]), (1, &json!(true)));
+    let review = admin.get("/api/v1/mounts/counter/review").ok();
+    admin.post("/api/v1/mounts/counter/accept", &json!({"server": review["server"]["hash"], "tools": {}})).ok();
+    agent.post("/api/v1/tools/invoke", &body).ok();
 }
 
 #[test]
