@@ -371,7 +371,7 @@ impl Game {
         let caller = self.agent(agent);
         let mut settle = caller.settlement(&call, "");
         let real = share.map_or(0, |share| reserved * share / 100);
-        settle.answer = None;
+        settle.stored_result = None;
         settle.never_sent = share.is_none();
         settle.invocation.cost = Cost::from_micros(real);
         caller.tenant.ledger.settle(Arc::new(settle)).await.map_err(failed)?;
