@@ -45,6 +45,7 @@ mod secret_name;
 pub mod service;
 pub mod source_network;
 pub mod spending;
+pub mod step;
 pub mod strict_json;
 pub mod strict_yaml;
 pub mod text;
