@@ -23,6 +23,7 @@ pub(crate) use self::http_mapping::header::{
     check_credential_name, check_fetch_name as check_fetch_header, check_value as check_header_value,
     is_same as is_same_header,
 };
+pub use self::cost::Answered;
 pub use self::http_mapping::{
     BodyFormat, Divider, HttpMapping, HttpMethod, PathTemplate, Place, Placement, RenderError, RenderedBody,
     RenderedRequest, SuccessCodes,
@@ -30,6 +31,7 @@ pub use self::http_mapping::{
 pub use self::logging::{FieldRule, LoggingRule};
 pub use self::mcp_mapping::{HiddenCharacters, McpMapping, McpMethod, definition_hash};
 
+mod cost;
 mod declarations;
 mod http_mapping;
 mod logging;

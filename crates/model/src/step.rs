@@ -15,7 +15,7 @@ pub use self::a2a::A2aStep;
 pub use self::knowledge::KnowledgeStep;
 pub use self::memory::{MemoryOperation, MemoryStep};
 pub use self::model::ModelStep;
-pub use self::stream::{StepStream, StreamEvent, StreamMode, Unit};
+pub use self::stream::{StepStream, StreamEvent, StreamMode, Unit, Units};
 
 mod a2a;
 mod knowledge;

@@ -11,6 +11,7 @@ mod challenge;
 mod event_stream;
 mod held_body;
 pub mod limiter;
+pub mod llm;
 pub mod listener;
 pub mod mcp;
 pub mod mount;

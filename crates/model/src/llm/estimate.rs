@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::api::Api;
 use super::prices::Row;
+use super::sent::choices;
 use super::usage::Usage;
 
 /// How many bytes of text a token has at least, on average.
@@ -50,10 +51,6 @@ fn input(parameters: &Value, row: &Row) -> Usage {
 /// The bound of the answer, if the request has one.
 pub(crate) fn cap(api: Api, parameters: &Value) -> Option<u64> {
     api.caps().iter().filter_map(|name| parameters.get(name)?.as_u64()).min()
-}
-
-fn choices(parameters: &Value) -> u64 {
-    parameters.get("n").and_then(Value::as_u64).unwrap_or(1).max(1)
 }
 
 #[derive(Default)]

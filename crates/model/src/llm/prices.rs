@@ -55,6 +55,11 @@ impl Prices {
         self.0.is_empty()
     }
 
+    /// The names of models that have a row of their own.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str).filter(|name| !name.ends_with('*'))
+    }
+
     /// The row that says most about a model, with how much it says.
     fn find(&self, model: &str) -> Option<(usize, &Row)> {
         let fits = |name: &str| match name.strip_suffix('*') {

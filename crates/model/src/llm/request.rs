@@ -2,7 +2,8 @@
 //! again with every request, and is judged again with it: what a guardian modified in an earlier call would otherwise reach
 //! the model unmodified in the next one.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -58,6 +59,31 @@ pub(crate) fn questions(api: Api, request: &Value) -> Result<Vec<StepQuestion>, 
     Ok(ask(entries, api.generates()))
 }
 
+/// The names of the tools that a request offers to the model, and of those whose results it has. One that is in the request
+/// nowhere may be called as well.
+pub(crate) fn client_tools(api: Api, request: &Value) -> Vec<String> {
+    let mut names = BTreeSet::from([UNDECLARED.to_owned()]);
+    for list in ["tools", "functions"] {
+        let tools = request.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        tools.iter().for_each(|tool| declared(tool, &mut names));
+    }
+    for question in questions(api, request).unwrap_or_default() {
+        names.extend(question.tool.filter(|_| question.hook == Hook::ToolCallResult));
+    }
+    names.into_iter().collect()
+}
+
+/// Stands for the tools that a model calls although nobody has offered them.
+const UNDECLARED: &str = "undeclared";
+
+fn declared(tool: &Value, names: &mut BTreeSet<String>) {
+    let pointers = ["/function/name", "/custom/name", "/name", "/type"];
+    let name = pointers.iter().find_map(|pointer| tool.pointer(pointer)?.as_str());
+    names.extend(name.map(str::to_owned));
+    let inner = tool.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    inner.iter().for_each(|tool| declared(tool, names));
+}
+
 fn ask(entries: Vec<Entry>, starts: bool) -> Vec<StepQuestion> {
     // A model's turn that nothing follows is the beginning of the answer that is asked for.
     let is_said = |entry: &Entry| !matches!(entry, Entry::Model(_) | Entry::Said { role: Role::System, .. });
@@ -90,7 +116,7 @@ impl Asked {
             Entry::Model(calls) => self.tools.extend(calls),
             Entry::Result { at, call, value, is_error } => {
                 let tool = call.as_ref().and_then(|call| self.tools.get(call).cloned());
-                let content = Content::Result { value: std::borrow::Cow::Owned(value), is_error };
+                let content = Content::Result { value: Cow::Owned(value), is_error };
                 let question = StepQuestion::new(Hook::ToolCallResult, content, vec![at]);
                 self.results.push(StepQuestion { tool, execution: call, ..question });
             }

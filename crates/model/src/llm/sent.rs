@@ -39,3 +39,15 @@ pub(crate) fn streams(request: &Value) -> bool {
 pub(crate) fn asks_for_usage(request: &Value) -> bool {
     request.pointer("/stream_options/include_usage") == Some(&Value::Bool(true))
 }
+
+/// Whether the answer must have a given structure.
+pub(crate) fn is_structured(request: &Value) -> bool {
+    let kinds = ["/response_format/type", "/text/format/type", "/output_config/format/type"];
+    let structured = |kind: &Value| kind.as_str().is_some_and(|kind| kind != "text");
+    kinds.iter().filter_map(|kind| request.pointer(kind)).any(structured)
+}
+
+/// How many answers are asked for.
+pub(crate) fn choices(request: &Value) -> u64 {
+    request.get("n").and_then(Value::as_u64).unwrap_or(1).max(1)
+}

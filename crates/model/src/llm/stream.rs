@@ -125,7 +125,7 @@ impl AnswerStream {
             self.record.finish(true, true);
             self.hold(event, None, Vec::new(), Vec::new());
             self.open.iter_mut().for_each(|open| open.closed = true);
-            return self.flush();
+            return if self.is_complete(true) { self.flush() } else { Ok(Vec::new()) };
         }
         let json = strict_json::parse(event.data.as_bytes())
             .map_err(|error| unreadable("an event", &format!("JSON, and is not: {error}")))?;
@@ -178,7 +178,8 @@ impl AnswerStream {
 
     fn is_complete(&self, last: bool) -> bool {
         match self.mode {
-            StreamMode::Whole => last,
+            // Guardians may want to see the whole before any of it is passed on.
+            StreamMode::Whole => false,
             _ => last || self.open.iter().all(|open| open.closed || open.is_text() && sentence::ends(&open.pending)),
         }
     }
@@ -345,6 +346,11 @@ impl Units for AnswerStream {
     }
 
     fn result(&self) -> Value {
-        self.record.result()
+        let mut result = self.record.result();
+        if let (StreamMode::Whole, Some(members)) = (self.mode, result.as_object_mut()) {
+            let texts = self.totals.iter().map(|(key, total)| (key.clone(), Value::from(total.came.as_str())));
+            members.insert("answer".to_owned(), Value::Object(texts.collect()));
+        }
+        result
     }
 }
