@@ -4,6 +4,7 @@
 pub use self::api::{Api, Vendor};
 pub use self::fail_over::FailOver;
 pub use self::prices::Prices;
+pub use self::template::{SCOPE, Template};
 pub use self::usage::Usage;
 
 mod api;
@@ -16,6 +17,7 @@ pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod sent;
 pub(crate) mod stream;
+mod template;
 mod usage;
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::guard::{Content, Hook, Role};
 use crate::llm::estimate::{most, without_usage};
 use crate::llm::refused::{self, Allowed};
 use crate::llm::stream::AnswerStream;
-use crate::llm::{Api, FailOver, Prices, Usage, replace, request, response, sent};
+use crate::llm::{Api, FailOver, Prices, Usage, Vendor, replace, request, response, sent};
 use crate::service::DefinitionError;
 use crate::service::reading::{Fields, flag, refuse, texts, word};
 use crate::spending::CostBasis;
@@ -33,6 +33,8 @@ const MEMBERS: [&str; 11] = [
 const CHOICES: u64 = 4;
 /// The parameter that holds the names of the beta features of Anthropic's API, which are sent in a header.
 pub const BETAS: &str = "anthropic_beta";
+/// The same for the version of that API.
+pub const VERSION: &str = "anthropic_version";
 
 /// A call of a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,6 +117,9 @@ impl ModelStep {
         let mut request = members.clone();
         if let Some(betas) = request.remove(BETAS) {
             self.check_betas(&betas)?;
+        }
+        if self.api.vendor() == Vendor::Anthropic {
+            request.remove(VERSION);
         }
         let allowed = Allowed {
             hosted_tools: &self.hosted_tools,

@@ -14,9 +14,9 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::SessionName;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::hook::RunId;
-use toolgate_model::llm::Api;
+use toolgate_model::llm::{Api, Vendor};
 use toolgate_model::principal::PrincipalId;
-use toolgate_model::step::{BETAS, ModelStep, Step};
+use toolgate_model::step::{BETAS, ModelStep, Step, VERSION};
 
 use super::error::Failure;
 use crate::limiter::BodyShare;
@@ -27,6 +27,8 @@ use crate::{body, caller};
 const SESSION: &str = "x-toolgate-session";
 const RUN: &str = "x-toolgate-run";
 const BETA: &str = "anthropic-beta";
+/// The version of Anthropic's API for clients that name none.
+const USUAL_VERSION: &str = "2023-06-01";
 
 /// A decoded request.
 pub(super) struct ModelRequest {
@@ -68,8 +70,12 @@ impl ModelRequest {
         let tool = tool.ok_or_else(Failure::not_there)?;
         let Some(Step::Model(step)) = tool.definition.step.clone() else { return Err(Failure::not_there()) };
         // The body cannot name what only a header does.
-        if parameters.remove(BETAS).is_some() {
-            return Err(wrong(format!("`{BETAS}` is a header, and no member of the body")));
+        if let Some(name) = [BETAS, VERSION].into_iter().find(|name| parameters.contains_key(*name)) {
+            return Err(wrong(format!("`{name}` is sent as a header, and is no member of the body")));
+        }
+        if api.vendor() == Vendor::Anthropic {
+            let version = named(&parts.headers, "anthropic-version")?;
+            parameters.insert(VERSION.to_owned(), Value::from(version.as_deref().unwrap_or(USUAL_VERSION)));
         }
         let betas = betas(&parts.headers, &step);
         parameters.extend(betas.map(|betas| (BETAS.to_owned(), Value::from(betas))));

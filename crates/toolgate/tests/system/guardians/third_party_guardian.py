@@ -7,7 +7,7 @@ it says what to do; where none fits, the answer is allow. A rule is an object:
 
     {"do": "deny", "method": "steps/toolCallRequest", "tool": "bank.transfer", "reason": "no", ...}
 
-`method` and `tool` choose the question and may be left out. `dialect` is "aos" (the default: a text in `message`, the
+`method`, `role` (of a message), `tool` and `text` (anywhere in the question) choose the question and may be left out. `dialect` is "aos" (the default: a text in `message`, the
 whole request in `modifiedRequest`) or "joch" (a text in `reason`, only what changed in `modifiedRequest`); `form`
 ("whole" or "fragment") decides on `modifiedRequest` alone. What can be done:
 
@@ -258,10 +258,14 @@ def result_of(action, message, rule):
 def fits(rule, message):
     """Whether a rule is about this question."""
     if not isinstance(message, dict):
-        return not {"method", "tool"} & set(rule)
+        return not {"method", "role", "text", "tool"} & set(rule)
     params = message.get("params")
     step = params.get("toolCallRequest") if isinstance(params, dict) else None
     tool = step.get("toolId") if isinstance(step, dict) else None
+    said = params.get("message") if isinstance(params, dict) else None
+    role = said.get("role") if isinstance(said, dict) else None
+    if rule.get("role", role) != role or rule.get("text", "") not in json.dumps(params, ensure_ascii=False):
+        return False
     return rule.get("method", message.get("method")) == message.get("method") and rule.get("tool", tool) == tool
 
 
