@@ -39,8 +39,10 @@ pub(super) enum Begun {
 
 /// An answer that comes as a stream.
 pub(super) struct Answer {
-    pub(super) first: Option<StreamEvent>,
+    first: Option<StreamEvent>,
     call: JoinHandle<Result<CallResult, Denial>>,
+    /// What came of the call, while the last events are not passed on yet.
+    ended: Option<Outcome>,
     events: mpsc::Receiver<StreamEvent>,
     /// The caller's side of the call's presence: present as long as the answer is read.
     _waiting: Waiting,
@@ -76,22 +78,21 @@ impl Attempt {
         let Self { mut call, mut events, mut progress, streams, waiting } = self;
         let silence = pause(SILENCE);
         tokio::pin!(silence);
-        let first = loop {
+        let (first, ended) = loop {
             tokio::select! {
                 biased;
-                event = events.recv(), if streams => match event {
-                    Some(event) => break Some(event),
-                    // The call is about to end.
-                    None => return Begun::Ended(outcome(call.await)),
+                Some(event) = events.recv(), if streams => break (Some(event), None),
+                ended = &mut call => match (outcome(ended), events.try_recv()) {
+                    (ended, Ok(event)) => break (Some(event), Some(ended)),
+                    (ended, Err(_)) => return Begun::Ended(ended),
                 },
-                ended = &mut call => return Begun::Ended(outcome(ended)),
                 Some(step) = progress.recv() => if matches!(step, Progress::Asked(_)) {
-                    break None;
+                    break (None, None);
                 },
-                () = &mut silence, if streams => break None,
+                () = &mut silence, if streams => break (None, None),
             }
         };
-        Begun::Streams(Box::new(Answer { first, call, events, _waiting: waiting }))
+        Begun::Streams(Box::new(Answer { first, call, ended, events, _waiting: waiting }))
     }
 }
 
@@ -100,13 +101,21 @@ impl Answer {
         if let Some(event) = self.first.take() {
             return Next::Event(event);
         }
-        tokio::select! {
-            biased;
-            event = self.events.recv() => match event {
-                Some(event) => Next::Event(event),
-                None => Next::Ended(outcome((&mut self.call).await)),
-            },
-            () = pause(SILENCE) => Next::Silence,
+        if self.ended.is_none() {
+            tokio::select! {
+                biased;
+                Some(event) = self.events.recv() => return Next::Event(event),
+                ended = &mut self.call => self.ended = Some(outcome(ended)),
+                () = pause(SILENCE) => return Next::Silence,
+            }
+        }
+        match (self.events.try_recv(), self.ended.take()) {
+            (Ok(event), ended) => {
+                self.ended = ended;
+                Next::Event(event)
+            }
+            (Err(_), Some(ended)) => Next::Ended(ended),
+            (Err(_), None) => Next::Silence,
         }
     }
 }
