@@ -110,10 +110,10 @@ impl Constraints {
     pub fn allows_value(&self, name: &str, value: &Value) -> bool {
         let parameters = Value::Object(serde_json::Map::from_iter([(name.to_owned(), value.clone())]));
         let declared = Declared::by(None);
-        let allowed = self.allowed_parameters.iter().filter(|(path, _)| path.as_str() == name);
-        let denied = self.denied_parameters.iter().filter(|(path, _)| path.as_str() == name);
-        allowed.into_iter().all(|(path, rule)| rule.check(path, &parameters, &declared).is_ok())
-            && denied.into_iter().all(|(path, denial)| denial.check(path, &parameters, &declared).is_ok())
+        let mut allowed = self.allowed_parameters.iter().filter(|(path, _)| path.as_str() == name);
+        let mut denied = self.denied_parameters.iter().filter(|(path, _)| path.as_str() == name);
+        allowed.all(|(path, rule)| rule.check(path, &parameters, &declared).is_ok())
+            && denied.all(|(path, denial)| denial.check(path, &parameters, &declared).is_ok())
     }
 
     /// The first rule that these parameters violate: allow rules first, then deny rules. `schema` is that of the tool,

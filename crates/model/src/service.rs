@@ -19,11 +19,11 @@ use crate::spending::StatedCost;
 use crate::step::Step;
 use crate::text::{Label, Line, identifiers};
 
+pub use self::cost::Answered;
 pub(crate) use self::http_mapping::header::{
     check_credential_name, check_fetch_name as check_fetch_header, check_value as check_header_value,
     is_same as is_same_header,
 };
-pub use self::cost::Answered;
 pub use self::http_mapping::{
     BodyFormat, Divider, HttpMapping, HttpMethod, PathTemplate, Place, Placement, RenderError, RenderedBody,
     RenderedRequest, SuccessCodes,

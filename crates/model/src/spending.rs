@@ -10,8 +10,8 @@ use crate::text::Line;
 use crate::time::Timestamp;
 
 pub use self::budget::{Budget, BudgetError};
-pub(crate) use self::stated::{micros, micros_of_number};
 pub use self::stated::{CostBasis, StatedCost, charge};
+pub(crate) use self::stated::{micros, micros_of_number};
 
 mod budget;
 mod stated;

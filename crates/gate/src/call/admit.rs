@@ -231,11 +231,7 @@ impl Pipeline {
 }
 
 /// The most that a call can cost: by the prices of its model, its estimate, or what its service may state at most.
-fn reserved_cost(
-    definition: &ToolDefinition,
-    held_grant: Option<&Arc<HeldGrant>>,
-    parameters: &Value,
-) -> Option<Cost> {
+fn reserved_cost(definition: &ToolDefinition, held_grant: Option<&Arc<HeldGrant>>, parameters: &Value) -> Option<Cost> {
     let limit = held_grant.and_then(|held_grant| held_grant.effective.constraints.max_cost_per_invocation);
     definition.reserved_cost(parameters, limit)
 }

@@ -120,16 +120,9 @@ impl Api {
                 "verbosity",
                 "web_search_options",
             ],
-            Self::CountTokens => &[
-                "cache_control",
-                "messages",
-                "model",
-                "output_config",
-                "system",
-                "thinking",
-                "tool_choice",
-                "tools",
-            ],
+            Self::CountTokens => {
+                &["cache_control", "messages", "model", "output_config", "system", "thinking", "tool_choice", "tools"]
+            }
             Self::Embeddings => &["dimensions", "encoding_format", "input", "model", "user"],
             Self::InputTokens => &[
                 "input",

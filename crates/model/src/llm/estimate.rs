@@ -118,7 +118,8 @@ mod tests {
         let text = "word ".repeat(600);
         assert!(tokens(json!({"input": text})) >= 1_000);
         let picture = format!("data:image/png;base64,{}", "A".repeat(900_000));
-        let pictured = tokens(json!({"messages": [{"content": [{"type": "image_url", "image_url": {"url": picture}}]}]}));
+        let pictured =
+            tokens(json!({"messages": [{"content": [{"type": "image_url", "image_url": {"url": picture}}]}]}));
         assert!((TOKENS_OF_MEDIUM..TOKENS_OF_MEDIUM + 100).contains(&pictured), "{pictured}");
         let inline = json!({"source": {"type": "base64", "data": "A".repeat(900_000)}});
         assert!((TOKENS_OF_MEDIUM..TOKENS_OF_MEDIUM + 100).contains(&tokens(inline)));

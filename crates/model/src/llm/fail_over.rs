@@ -39,10 +39,7 @@ impl FailOver {
             }
             members.iter().map(|(name, value)| Ok((name.clone(), text(value, path)?.to_owned()))).collect()
         })?;
-        Ok(Self {
-            service: fields.need("service", parsed(ServiceName::parse))?,
-            models: models.unwrap_or_default(),
-        })
+        Ok(Self { service: fields.need("service", parsed(ServiceName::parse))?, models: models.unwrap_or_default() })
     }
 
     pub(crate) fn to_json(&self) -> Value {

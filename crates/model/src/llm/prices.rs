@@ -84,8 +84,7 @@ impl Prices {
 
 impl Row {
     fn from_json(value: &Value, path: &str) -> Result<Self, DefinitionError> {
-        let fields =
-            Fields::of(value, path, &["cache_read", "cache_write", "cache_write_long", "input", "output"])?;
+        let fields = Fields::of(value, path, &["cache_read", "cache_write", "cache_write_long", "input", "output"])?;
         let input = fields.need("input", read_price)?;
         let or = |name, usual| Ok::<_, DefinitionError>(fields.read(name, read_price)?.unwrap_or(usual));
         let cache_write = or("cache_write", input)?;
@@ -191,8 +190,14 @@ mod tests {
         let written = prices().to_json().unwrap();
         assert_eq!(Prices::from_json(&written, "").unwrap(), prices());
         assert_eq!(written["*"]["input"], "0.000001");
-        for wrong in [json!({"": {"input": 1}}), json!({"a*b": {"input": 1}}), json!({"a": {"output": 1}}),
-            json!({"a": {"input": -1}}), json!({"a": {"input": "1,5"}}), json!({"a": {"input": 1, "unput": 2}})] {
+        for wrong in [
+            json!({"": {"input": 1}}),
+            json!({"a*b": {"input": 1}}),
+            json!({"a": {"output": 1}}),
+            json!({"a": {"input": -1}}),
+            json!({"a": {"input": "1,5"}}),
+            json!({"a": {"input": 1, "unput": 2}}),
+        ] {
             assert!(Prices::from_json(&wrong, "prices").is_err(), "{wrong}");
         }
     }

@@ -54,9 +54,10 @@ pub(crate) fn check(api: Api, request: &Map<String, Value>, allowed: &Allowed<'_
     check_choices(request, allowed)?;
     check_tier(request, allowed)?;
     check_tools(request, allowed)?;
-    ["messages", "input", "system"].iter().filter_map(|name| Some((name, request.get(*name)?))).try_for_each(
-        |(name, value)| check_content(value, &format!("/{name}"), api, allowed.fetched_urls),
-    )
+    ["messages", "input", "system"]
+        .iter()
+        .filter_map(|name| Some((name, request.get(*name)?)))
+        .try_for_each(|(name, value)| check_content(value, &format!("/{name}"), api, allowed.fetched_urls))
 }
 
 /// Nothing is kept at the provider: there, all callers of this gate are one.
@@ -101,9 +102,10 @@ fn check_tools(request: &Map<String, Value>, allowed: &Allowed<'_>) -> Result<()
     }
     match request.get("tools") {
         None | Some(Value::Null) => Ok(()),
-        Some(Value::Array(tools)) => {
-            tools.iter().enumerate().try_for_each(|(number, tool)| check_tool(tool, &format!("/tools/{number}"), allowed))
-        }
+        Some(Value::Array(tools)) => tools
+            .iter()
+            .enumerate()
+            .try_for_each(|(number, tool)| check_tool(tool, &format!("/tools/{number}"), allowed)),
         Some(_) => Err(StepError::new("/tools", "`tools` must be a list")),
     }
 }
@@ -115,10 +117,11 @@ fn check_tool(tool: &Value, path: &str, allowed: &Allowed<'_>) -> Result<(), Ste
         Some(Value::String(kind)) => kind.as_str(),
         _ => return Err(StepError::new(path, "a tool must be an object whose `type` is a string")),
     };
-    let is_clients = |known: &&str| kind == known.trim_end_matches('_') || (known.ends_with('_') && kind.starts_with(*known));
+    let is_clients =
+        |known: &&str| kind == known.trim_end_matches('_') || (known.ends_with('_') && kind.starts_with(*known));
     // A shell of the provider has an environment there; one of the client's is local.
     let is_local_shell = kind == "shell" && tool.pointer("/environment/type").is_some_and(|kind| kind == "local");
-    if !is_local_shell && !CLIENT_TOOLS.iter().any(|known| is_clients(&known)) {
+    if !is_local_shell && !CLIENT_TOOLS.iter().any(is_clients) {
         check_hosted(kind, path, allowed)?;
     }
     match tool.get("tools").and_then(Value::as_array) {
@@ -155,10 +158,9 @@ fn check_content(value: &Value, path: &str, api: Api, fetched_urls: bool) -> Res
             check_object(members, path, api, fetched_urls)?;
             // What a tool was called with is data of the model's answer, not a request to the provider.
             let is_data = |name: &str| matches!(name, "input" | "arguments" | "action" | "operation");
-            let inner = members.iter().filter(|(name, value)| !is_data(name) && (value.is_array() || value.is_object()));
-            inner.into_iter().try_for_each(|(name, value)| {
-                check_content(value, &format!("{path}/{name}"), api, fetched_urls)
-            })
+            let mut inner =
+                members.iter().filter(|(name, value)| !is_data(name) && (value.is_array() || value.is_object()));
+            inner.try_for_each(|(name, value)| check_content(value, &format!("{path}/{name}"), api, fetched_urls))
         }
         _ => Ok(()),
     }
@@ -177,7 +179,9 @@ fn check_object(members: &Map<String, Value>, path: &str, api: Api, fetched_urls
         return Ok(());
     }
     let is_address = |value: Option<&Value>| {
-        value.and_then(Value::as_str).is_some_and(|text| !text.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("data:")))
+        value
+            .and_then(Value::as_str)
+            .is_some_and(|text| !text.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("data:")))
     };
     let image = members.get("image_url");
     let fetched = is_address(image)

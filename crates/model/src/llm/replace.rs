@@ -6,7 +6,11 @@ use crate::guard::{Content, PartBody};
 use crate::step::{StepError, StepQuestion};
 
 /// Puts content back where the question has found it.
-pub(crate) fn replace(document: &mut Value, question: &StepQuestion, content: Content<'static>) -> Result<(), StepError> {
+pub(crate) fn replace(
+    document: &mut Value,
+    question: &StepQuestion,
+    content: Content<'static>,
+) -> Result<(), StepError> {
     let other = || StepError::new(question.at.first().cloned().unwrap_or_default(), OTHER);
     match (&question.content, content) {
         (Content::Parts(before), Content::Parts(after)) if before.len() == after.len() => {
@@ -16,7 +20,12 @@ pub(crate) fn replace(document: &mut Value, question: &StepQuestion, content: Co
                         *document.pointer_mut(at).ok_or_else(other)? = Value::String(text);
                     }
                     (before, after) if *before == after => {}
-                    _ => return Err(StepError::new(at, "only text can be modified here; what else there is can be denied")),
+                    _ => {
+                        return Err(StepError::new(
+                            at,
+                            "only text can be modified here; what else there is can be denied",
+                        ));
+                    }
                 }
             }
             Ok(())

@@ -94,7 +94,12 @@ impl Questions {
         }
         if let Some(call) = message.get("function_call").filter(|call| !call.is_null()) {
             let name = string(call, "name");
-            self.call(Call { id: None, name, at: &format!("{at}/function_call/arguments"), input: call.get("arguments") })?;
+            self.call(Call {
+                id: None,
+                name,
+                at: &format!("{at}/function_call/arguments"),
+                input: call.get("arguments"),
+            })?;
         }
         let calls = message.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         for (number, call) in calls.iter().enumerate() {
@@ -163,7 +168,12 @@ impl Questions {
                 self.call(Call { id, name, at: &format!("{at}/arguments"), input: item.get("arguments") })?;
             }
             Some("custom_tool_call") => {
-                self.call(Call { id, name: string(item, "name"), at: &format!("{at}/input"), input: item.get("input") })?;
+                self.call(Call {
+                    id,
+                    name: string(item, "name"),
+                    at: &format!("{at}/input"),
+                    input: item.get("input"),
+                })?;
             }
             Some(name @ ("local_shell_call" | "computer_call" | "shell_call")) => {
                 self.call(Call { id, name: Some(name), at: &format!("{at}/action"), input: item.get("action") })?;
@@ -206,8 +216,11 @@ impl Call<'_> {
             let tool: String = self.name.unwrap_or_default().chars().take(64).collect();
             StepError::new(self.at, format!("the model calls the tool `{tool}` with arguments that cannot be read"))
         })?;
-        let question =
-            StepQuestion::new(Hook::ToolCallRequest, Content::Arguments(Cow::Owned(arguments)), vec![self.at.to_owned()]);
+        let question = StepQuestion::new(
+            Hook::ToolCallRequest,
+            Content::Arguments(Cow::Owned(arguments)),
+            vec![self.at.to_owned()],
+        );
         let (tool, execution) = (self.name.map(str::to_owned), self.id.map(str::to_owned));
         Ok(StepQuestion { tool, execution, ..question })
     }
@@ -216,9 +229,7 @@ impl Call<'_> {
         match self.input {
             Some(Value::Object(arguments)) => Some(arguments.clone()),
             // The free text of a custom tool.
-            Some(Value::String(text)) if self.at.ends_with("/input") => {
-                json!({"input": text}).as_object().cloned()
-            }
+            Some(Value::String(text)) if self.at.ends_with("/input") => json!({"input": text}).as_object().cloned(),
             Some(Value::String(text)) => read_arguments(text),
             _ => None,
         }

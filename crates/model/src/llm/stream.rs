@@ -239,7 +239,9 @@ impl AnswerStream {
     fn flush(&mut self) -> Result<Vec<Unit>, StepError> {
         let mut units = Vec::new();
         for open in std::mem::take(&mut self.open) {
-            units.extend(open.ready.iter().cloned().map(|question| Unit { question: Some(question), events: Vec::new() }));
+            units.extend(
+                open.ready.iter().cloned().map(|question| Unit { question: Some(question), events: Vec::new() }),
+            );
             let question = match open.kind {
                 // What is shown as a whole, and has been.
                 Kind::Call if !self.tools.contains_key(&open.key) => continue,

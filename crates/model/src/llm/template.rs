@@ -50,10 +50,7 @@ impl Template {
     }
 
     fn tool(&self, api: Api) -> Value {
-        let mut step = Map::from_iter([
-            ("kind".to_owned(), json!("model")),
-            ("api".to_owned(), json!(api.as_str())),
-        ]);
+        let mut step = Map::from_iter([("kind".to_owned(), json!("model")), ("api".to_owned(), json!(api.as_str()))]);
         if !self.models.is_empty() {
             step.insert("models".to_owned(), json!(self.models));
         }

@@ -24,7 +24,9 @@ fn brief(question: &StepQuestion) -> String {
     let tool = question.tool.as_deref().unwrap_or_default();
     match &question.content {
         Content::Parts(parts) => format!("{hook}: {}", parts.iter().map(text).collect::<Vec<_>>().join("|")),
-        Content::Arguments(arguments) => format!("{hook}: {tool}#{id} {}", Value::Object(arguments.clone().into_owned())),
+        Content::Arguments(arguments) => {
+            format!("{hook}: {tool}#{id} {}", Value::Object(arguments.clone().into_owned()))
+        }
         Content::Result { value, is_error } => format!("{hook}: {tool}#{id} {value} {is_error}"),
         _ => panic!("{question:?}"),
     }

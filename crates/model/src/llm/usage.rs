@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn an_answer_without_usage_has_none_rather_than_zero() {
-        for answer in [json!({}), json!({"usage": null}), json!({"usage": {}}), json!({"usage": {"prompt_tokens": -1}})] {
+        for answer in [json!({}), json!({"usage": null}), json!({"usage": {}}), json!({"usage": {"prompt_tokens": -1}})]
+        {
             for api in [Api::Chat, Api::Responses, Api::Messages] {
                 assert_eq!(Usage::read(api, &answer), None, "{answer}");
             }

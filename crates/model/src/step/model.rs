@@ -78,10 +78,8 @@ impl ModelStep {
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let mut members = Map::from_iter([
-            ("kind".to_owned(), json!("model")),
-            ("api".to_owned(), json!(self.api.as_str())),
-        ]);
+        let mut members =
+            Map::from_iter([("kind".to_owned(), json!("model")), ("api".to_owned(), json!(self.api.as_str()))]);
         for (name, names) in [
             ("betas", &self.betas),
             ("hosted_tools", &self.hosted_tools),

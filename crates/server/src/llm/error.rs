@@ -29,7 +29,7 @@ pub(crate) struct Failure {
     /// Whether the same request may succeed.
     may_retry: bool,
     /// The provider's own error, which says more.
-    body: Option<Value>,
+    body: Option<Box<Value>>,
 }
 
 impl Failure {
@@ -53,11 +53,8 @@ impl Failure {
 
     pub(crate) fn of_refusal(refusal: &Refusal, invocation: Option<InvocationId>) -> Self {
         let details = refusal.details().map(|(name, value)| (name.to_owned(), value.clone())).collect();
-        let error = CallError {
-            code: refusal.code().as_str().to_owned(),
-            message: refusal.reason().to_owned(),
-            details,
-        };
+        let error =
+            CallError { code: refusal.code().as_str().to_owned(), message: refusal.reason().to_owned(), details };
         Self::of_code(refusal.code(), refusal.kind(), &error, invocation)
     }
 
@@ -73,7 +70,7 @@ impl Failure {
         let stated = number.and_then(|status| StatusCode::from_u16(u16::try_from(status).ok()?).ok());
         match (code, stated) {
             (Code::ServiceError, Some(status)) if status.as_u16() >= 400 => {
-                let body = result.filter(|body| body.get("error").is_some());
+                let body = result.filter(|body| body.get("error").is_some()).map(Box::new);
                 Self { status, may_retry: true, body, ..failure }
             }
             (Code::ServiceError | Code::ProxyError, _) => Self { may_retry: true, ..failure },
@@ -129,7 +126,7 @@ impl Failure {
     /// The error itself, as it is in bodies and in streams.
     pub(crate) fn to_json(&self, vendor: Vendor) -> Value {
         if let Some(body) = &self.body {
-            return body.clone();
+            return body.as_ref().clone();
         }
         let kind = self.kind(vendor);
         match vendor {

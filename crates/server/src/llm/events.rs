@@ -32,7 +32,8 @@ pub(super) fn written(event: &StreamEvent) -> Bytes {
 pub(super) fn failed(api: Api, failure: &Failure, begun: &Begun) -> Bytes {
     let vendor = api.vendor();
     let error = failure.to_json(vendor);
-    let named = |name: &str, data: &Value| written(&StreamEvent { name: Some(name.to_owned()), data: data.to_string() });
+    let named =
+        |name: &str, data: &Value| written(&StreamEvent { name: Some(name.to_owned()), data: data.to_string() });
     match api {
         Api::Messages | Api::CountTokens => named("error", &error),
         Api::Chat | Api::Embeddings => written(&StreamEvent { name: None, data: error.to_string() }),
@@ -48,8 +49,7 @@ pub(super) fn failed(api: Api, failure: &Failure, begun: &Begun) -> Bytes {
                 members.insert("status".to_owned(), json!("failed"));
                 members.insert("error".to_owned(), json!({"code": "server_error", "message": failure.message}));
             }
-            let failed =
-                json!({"type": "response.failed", "sequence_number": begun.events, "response": response});
+            let failed = json!({"type": "response.failed", "sequence_number": begun.events, "response": response});
             Bytes::from([named("response.failed", &failed), raised].concat())
         }
     }

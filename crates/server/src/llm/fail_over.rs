@@ -16,10 +16,11 @@ pub(super) struct Target {
 pub(super) fn targets(request: &ModelRequest) -> Vec<Target> {
     let model = request.parameters.get("model").and_then(|model| model.as_str()).unwrap_or_default();
     let own = Target { provider: request.tool.service.clone(), model: model.to_owned() };
-    let others = request.step.fail_over.iter().map(|other| Target {
-        provider: other.service.clone(),
-        model: other.model(model).to_owned(),
-    });
+    let others = request
+        .step
+        .fail_over
+        .iter()
+        .map(|other| Target { provider: other.service.clone(), model: other.model(model).to_owned() });
     std::iter::once(own).chain(others).collect()
 }
 

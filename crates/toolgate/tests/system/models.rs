@@ -51,9 +51,7 @@ fn nothing_of_keys_and_of_what_is_said_stays_in_the_log() {
 #[test]
 fn a_guardian_denies_modifies_and_allows_what_models_are_told_and_what_they_say() {
     let guardian = ThirdParty::start(json!([]));
-    let setup = setup()
-        .reaching_loopback()
-        .environment("TOOLGATE_GUARDIANS_BUDGET_MILLISECONDS", "60000");
+    let setup = setup().reaching_loopback().environment("TOOLGATE_GUARDIANS_BUDGET_MILLISECONDS", "60000");
     let file = setup.home().join("guardians.toml");
     let table = format!(
         "[[guardian]]\nname = \"security\"\nurl = \"{}\"\ndialect = \"aos\"\ntimeout_milliseconds = 20000\nmay_modify = \

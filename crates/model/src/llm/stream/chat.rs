@@ -75,8 +75,7 @@ fn fragment(call: &Value, key: &str, at: &str, reading: &mut Reading) -> Result<
 
 fn fragment_of(call: &Value, key: &str, at: &str, id: Option<&str>, input: &str, reading: &mut Reading) {
     if let Some(name) = call.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) {
-        let tool =
-            Tool { id: id.map(str::to_owned), name: Some(name.to_owned()), is_free: input == "input" };
+        let tool = Tool { id: id.map(str::to_owned), name: Some(name.to_owned()), is_free: input == "input" };
         reading.tools.push((key.to_owned(), tool));
         reading.opens.push(key.to_owned());
     }

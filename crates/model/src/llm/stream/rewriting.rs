@@ -41,7 +41,7 @@ impl AnswerStream {
         // A call without any input has no other place than the event that begins it.
         let changed = std::mem::take(&mut self.changed);
         let mut places: Vec<(String, usize, String)> = Vec::new();
-        for (key, _) in &changed {
+        for key in changed.keys() {
             let found = held.iter().enumerate().flat_map(|(number, held)| {
                 let own = held.pieces.iter().filter(|(piece, _)| piece == key);
                 own.map(move |(_, at)| (number, held, at))

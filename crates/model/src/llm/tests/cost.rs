@@ -13,7 +13,9 @@ fn model(more: Value) -> ModelStep {
 }
 
 fn priced() -> ModelStep {
-    model(json!({"prices": {"large": {"input": "3", "output": "15", "cache_read": "0.3"}}, "default_output_tokens": 1000}))
+    model(
+        json!({"prices": {"large": {"input": "3", "output": "15", "cache_read": "0.3"}}, "default_output_tokens": 1000}),
+    )
 }
 
 #[test]
@@ -46,7 +48,8 @@ fn a_request_without_a_bound_or_a_price_has_no_known_cost() {
 
 #[test]
 fn an_answer_without_usage_is_estimated_and_one_that_was_cut_off_costs_what_was_written() {
-    let request = json!({"model": "large", "messages": [{"role": "user", "content": "x".repeat(300)}], "max_tokens": 1000});
+    let request =
+        json!({"model": "large", "messages": [{"role": "user", "content": "x".repeat(300)}], "max_tokens": 1000});
     let reserved = priced().most(&request).unwrap();
     let of = |result: Value| priced().charge(&request, reserved, Some(&result));
     let (unknown, basis) = of(json!({"usage": null, "streamed": {"text_bytes": 300, "finished": false}}));

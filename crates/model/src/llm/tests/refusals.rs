@@ -24,17 +24,26 @@ fn tools_of_the_provider_need_a_definition_that_has_them() {
         assert!(refused(api, json!({}), request.clone()).is_some(), "{api} {request}");
     }
     for (api, request) in [
-        ("responses", json!({"tools": [{"type": "function"}, {"type": "custom"}, {"type": "local_shell"},
-            {"type": "shell", "environment": {"type": "local"}}, {"type": "computer_use_preview"}]})),
+        (
+            "responses",
+            json!({"tools": [{"type": "function"}, {"type": "custom"}, {"type": "local_shell"},
+            {"type": "shell", "environment": {"type": "local"}}, {"type": "computer_use_preview"}]}),
+        ),
         ("chat", json!({"tools": [{"type": "function", "function": {"name": "f"}}]})),
-        ("messages", json!({"tools": [{"name": "f", "input_schema": {}}, {"type": "bash_20250124", "name": "bash"},
-            {"type": "text_editor_20250728", "name": "e"}, {"type": "memory_20250818", "name": "memory"}]})),
+        (
+            "messages",
+            json!({"tools": [{"name": "f", "input_schema": {}}, {"type": "bash_20250124", "name": "bash"},
+            {"type": "text_editor_20250728", "name": "e"}, {"type": "memory_20250818", "name": "memory"}]}),
+        ),
     ] {
         assert_eq!(refused(api, json!({}), request.clone()), None, "{api} {request}");
     }
     let allowed = json!({"hosted_tools": ["web_search"]});
     assert_eq!(refused("responses", allowed.clone(), json!({"tools": [{"type": "web_search"}]})), None);
-    assert_eq!(refused("messages", allowed.clone(), json!({"tools": [{"type": "web_search_20260318", "name": "w"}]})), None);
+    assert_eq!(
+        refused("messages", allowed.clone(), json!({"tools": [{"type": "web_search_20260318", "name": "w"}]})),
+        None
+    );
     assert!(refused("messages", allowed, json!({"tools": [{"type": "web_fetch_20260318", "name": "w"}]})).is_some());
 }
 
@@ -52,25 +61,40 @@ fn nothing_of_the_provider_is_shared_between_callers() {
         ("responses", json!({"input": [{"id": "msg_1"}]})),
         ("responses", json!({"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]}]})),
         ("chat", json!({"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}]})),
-        ("messages", json!({"messages": [{"role": "user", "content": [{"type": "document", "source":
-            {"type": "file", "file_id": "f"}}]}]})),
-        ("messages", json!({"messages": [{"role": "user", "content": [{"type": "container_upload", "file_id": "f"}]}]})),
+        (
+            "messages",
+            json!({"messages": [{"role": "user", "content": [{"type": "document", "source":
+            {"type": "file", "file_id": "f"}}]}]}),
+        ),
+        (
+            "messages",
+            json!({"messages": [{"role": "user", "content": [{"type": "container_upload", "file_id": "f"}]}]}),
+        ),
     ] {
         assert!(refused(api, json!({"fetched_urls": true}), request.clone()).is_some(), "{api} {request}");
     }
-    assert_eq!(refused("responses", json!({}), json!({"store": false, "background": false, "conversation": null})), None);
+    assert_eq!(
+        refused("responses", json!({}), json!({"store": false, "background": false, "conversation": null})),
+        None
+    );
 }
 
 #[test]
 fn addresses_are_fetched_by_the_provider_only_where_an_operator_says_so() {
-    let picture = |url: &str| json!({"messages": [{"role": "user", "content":
-        [{"type": "image_url", "image_url": {"url": url}}]}]});
+    let picture = |url: &str| {
+        json!({"messages": [{"role": "user", "content":
+        [{"type": "image_url", "image_url": {"url": url}}]}]})
+    };
     assert!(refused("chat", json!({}), picture("https://internal.test/a.png")).is_some());
     assert_eq!(refused("chat", json!({}), picture("data:image/png;base64,AA==")), None);
     assert_eq!(refused("chat", json!({"fetched_urls": true}), picture("https://a.test/a.png")), None);
     let input = |part: Value| json!({"input": [{"role": "user", "content": [part]}]});
-    assert!(refused("responses", json!({}), input(json!({"type": "input_image", "image_url": "https://a.test"}))).is_some());
-    assert!(refused("responses", json!({}), input(json!({"type": "input_file", "file_url": "https://a.test"}))).is_some());
+    assert!(
+        refused("responses", json!({}), input(json!({"type": "input_image", "image_url": "https://a.test"}))).is_some()
+    );
+    assert!(
+        refused("responses", json!({}), input(json!({"type": "input_file", "file_url": "https://a.test"}))).is_some()
+    );
     let source = json!({"messages": [{"role": "user", "content": [{"type": "image", "source":
         {"type": "url", "url": "https://a.test"}}]}]});
     assert!(refused("messages", json!({}), source).is_some());
@@ -98,9 +122,13 @@ fn a_definition_is_written_as_it_is_read() {
         "fail_over": ["other", {"service": "third", "models": {"x": "y"}}], "prices": {"x": {"input": "1.5", "output": "2"}}});
     let read = step("chat", all);
     assert_eq!(Step::from_json(&read.to_json(), "step").unwrap(), read);
-    for wrong in [json!({"api": "chat", "kind": "model", "unknown": 1}), json!({"kind": "model"}),
-        json!({"kind": "model", "api": "completions"}), json!({"kind": "model", "api": "chat", "max_choices": 0}),
-        json!({"kind": "model", "api": "chat", "fail_over": [{"models": {}}]})] {
+    for wrong in [
+        json!({"api": "chat", "kind": "model", "unknown": 1}),
+        json!({"kind": "model"}),
+        json!({"kind": "model", "api": "completions"}),
+        json!({"kind": "model", "api": "chat", "max_choices": 0}),
+        json!({"kind": "model", "api": "chat", "fail_over": [{"models": {}}]}),
+    ] {
         assert!(Step::from_json(&wrong, "step").is_err(), "{wrong}");
     }
 }

@@ -12,9 +12,10 @@ fn the_first_request_of_a_conversation_starts_the_agent_and_every_later_one_show
         {"role": "developer", "content": "be brief"},
         {"role": "user", "content": [{"type": "text", "text": "hello"}, {"type": "image_url", "image_url": {"url": "data:"}}]},
     ]});
-    assert_eq!(asked("chat", &first), [
-        "system_message: be brief", "agent_trigger: hello|<file>", "user_message: hello|<file>",
-    ]);
+    assert_eq!(
+        asked("chat", &first),
+        ["system_message: be brief", "agent_trigger: hello|<file>", "user_message: hello|<file>",]
+    );
     let later = json!({"model": "m", "messages": [
         {"role": "user", "content": "one"}, {"role": "user", "content": "two"},
         {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function",
@@ -22,9 +23,10 @@ fn the_first_request_of_a_conversation_starts_the_agent_and_every_later_one_show
         {"role": "tool", "tool_call_id": "c1", "content": "found"},
         {"role": "user", "content": "three"},
     ]});
-    assert_eq!(asked("chat", &later), [
-        "user_message: one|two", "user_message: three", "tool_call_result: look#c1 \"found\" false",
-    ]);
+    assert_eq!(
+        asked("chat", &later),
+        ["user_message: one|two", "user_message: three", "tool_call_result: look#c1 \"found\" false",]
+    );
 }
 
 #[test]
@@ -48,20 +50,24 @@ fn texts_and_results_of_all_forms_are_found() {
             {"type": "tool_result", "tool_use_id": "c1", "is_error": true, "content": [{"type": "text", "text": "no"}]},
         ]},
     ]});
-    assert_eq!(asked("messages", &messages), [
-        "system_message: be brief",
-        "user_message: read|t|page|hit",
-        "tool_call_result: look#c1 [{\"type\":\"text\",\"text\":\"no\"}] true",
-    ]);
+    assert_eq!(
+        asked("messages", &messages),
+        [
+            "system_message: be brief",
+            "user_message: read|t|page|hit",
+            "tool_call_result: look#c1 [{\"type\":\"text\",\"text\":\"no\"}] true",
+        ]
+    );
     let responses = json!({"model": "m", "instructions": "be brief", "input": [
         {"role": "user", "content": "hello"},
         {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"},
         {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "c1", "output": "found"},
     ]});
-    assert_eq!(asked("responses", &responses), [
-        "system_message: be brief", "user_message: hello", "tool_call_result: look#c1 \"found\" false",
-    ]);
+    assert_eq!(
+        asked("responses", &responses),
+        ["system_message: be brief", "user_message: hello", "tool_call_result: look#c1 \"found\" false",]
+    );
     assert_eq!(asked("responses", &json!({"input": "hello"})), ["agent_trigger: hello", "user_message: hello"]);
     assert_eq!(asked("input_tokens", &json!({"input": "hello"})), ["user_message: hello"]);
     assert_eq!(asked("embeddings", &json!({"input": ["a", "b"]})), ["user_message: a|b"]);
@@ -102,10 +108,10 @@ fn modified_texts_and_results_stand_where_the_originals_stood() {
 #[test]
 fn the_texts_and_calls_of_whole_answers_are_found_and_modified() {
     let chat = json!({"choices": [{"index": 0, "logprobs": {"content": []}, "message": {
-        "role": "assistant", "content": "Hello.", "reasoning_content": "hm", "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"at\":1}"}},
-            {"id": "c2", "type": "custom", "custom": {"name": "run", "input": "ls"}},
-        ]}}]});
+    "role": "assistant", "content": "Hello.", "reasoning_content": "hm", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"at\":1}"}},
+        {"id": "c2", "type": "custom", "custom": {"name": "run", "input": "ls"}},
+    ]}}]});
     let messages = json!({"content": [
         {"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "Hello."},
         {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": 1}},
@@ -125,11 +131,17 @@ fn the_texts_and_calls_of_whole_answers_are_found_and_modified() {
     };
     assert_eq!(of("chat", &chat), ["agent_response: Hello.", "agent_response: hm", look, run]);
     assert_eq!(of("messages", &messages), ["agent_response: hm", "agent_response: Hello.", look]);
-    assert_eq!(of("responses", &responses), [
-        "agent_response: hm", "agent_response: Hello.", look, run,
-        "tool_call_request: local_shell_call#c3 {\"command\":[\"ls\"]}",
-        "agent_response: <{\"type\":\"web_search_call\",\"id\":\"w\"}>",
-    ]);
+    assert_eq!(
+        of("responses", &responses),
+        [
+            "agent_response: hm",
+            "agent_response: Hello.",
+            look,
+            run,
+            "tool_call_request: local_shell_call#c3 {\"command\":[\"ls\"]}",
+            "agent_response: <{\"type\":\"web_search_call\",\"id\":\"w\"}>",
+        ]
+    );
     for (api, mut answer) in [("chat", chat), ("messages", messages), ("responses", responses)] {
         let step = step(api, json!({}));
         for question in step.of_response(&json!({}), &answer.clone()).unwrap() {
@@ -147,8 +159,10 @@ fn the_texts_and_calls_of_whole_answers_are_found_and_modified() {
 
 #[test]
 fn a_call_whose_arguments_cannot_be_read_and_an_answer_of_another_form_are_errors() {
-    let call = |arguments: &str| json!({"choices": [{"message": {"tool_calls": [
-        {"id": "c", "function": {"name": "look", "arguments": arguments}}]}}]});
+    let call = |arguments: &str| {
+        json!({"choices": [{"message": {"tool_calls": [
+        {"id": "c", "function": {"name": "look", "arguments": arguments}}]}}]})
+    };
     let chat = step("chat", json!({}));
     for arguments in ["{", "[]", "{\"a\":1,\"a\":2}"] {
         assert!(chat.of_response(&json!({}), &call(arguments)).is_err(), "{arguments}");
@@ -161,10 +175,14 @@ fn a_call_whose_arguments_cannot_be_read_and_an_answer_of_another_form_are_error
 #[test]
 fn nothing_is_kept_at_the_provider_and_a_stream_tells_its_usage() {
     let sent = |api: &str, request: Value| step(api, json!({"default_output_tokens": 99})).sent(&request).into_owned();
-    assert_eq!(sent("responses", json!({"input": "x", "max_output_tokens": 5})),
-        json!({"input": "x", "max_output_tokens": 5, "store": false}));
-    assert_eq!(sent("chat", json!({"stream": true, "max_tokens": 5, "stream_options": {"include_obfuscation": false}})),
-        json!({"stream": true, "max_tokens": 5, "stream_options": {"include_obfuscation": false, "include_usage": true}}));
+    assert_eq!(
+        sent("responses", json!({"input": "x", "max_output_tokens": 5})),
+        json!({"input": "x", "max_output_tokens": 5, "store": false})
+    );
+    assert_eq!(
+        sent("chat", json!({"stream": true, "max_tokens": 5, "stream_options": {"include_obfuscation": false}})),
+        json!({"stream": true, "max_tokens": 5, "stream_options": {"include_obfuscation": false, "include_usage": true}})
+    );
     assert_eq!(sent("chat", json!({"messages": []})), json!({"messages": [], "max_completion_tokens": 99}));
     assert_eq!(sent("messages", json!({"max_tokens": 5})), json!({"max_tokens": 5}));
 }

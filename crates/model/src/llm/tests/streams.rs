@@ -9,8 +9,11 @@ fn event(name: Option<&str>, data: Value) -> StreamEvent {
 }
 
 fn chunk(delta: Value, finish: Option<&str>) -> StreamEvent {
-    event(None, json!({"id": "c", "object": "chat.completion.chunk", "model": "m-1",
-        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}))
+    event(
+        None,
+        json!({"id": "c", "object": "chat.completion.chunk", "model": "m-1",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}),
+    )
 }
 
 fn done() -> StreamEvent {
@@ -18,7 +21,10 @@ fn done() -> StreamEvent {
 }
 
 fn chat_usage() -> StreamEvent {
-    event(None, json!({"id": "c", "model": "m-1", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4}}))
+    event(
+        None,
+        json!({"id": "c", "model": "m-1", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4}}),
+    )
 }
 
 fn chat() -> Vec<StreamEvent> {
@@ -45,8 +51,11 @@ fn messages() -> Vec<StreamEvent> {
         let name = data["type"].as_str().unwrap().to_owned();
         event(Some(&name), data)
     };
-    let start = |index: u64, block: Value| typed(json!({"type": "content_block_start", "index": index, "content_block": block}));
-    let delta = |index: u64, delta: Value| typed(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+    let start = |index: u64, block: Value| {
+        typed(json!({"type": "content_block_start", "index": index, "content_block": block}))
+    };
+    let delta =
+        |index: u64, delta: Value| typed(json!({"type": "content_block_delta", "index": index, "delta": delta}));
     let stop = |index: u64| typed(json!({"type": "content_block_stop", "index": index}));
     vec![
         typed(json!({"type": "message_start", "message": {"id": "m", "model": "m-1", "content": [],
@@ -85,7 +94,8 @@ fn responses() -> Vec<StreamEvent> {
     let message = |content: Value| json!({"type": "message", "id": "i0", "role": "assistant", "content": content});
     let arguments = "{\"at\":\"ann@example.org\"}";
     let call = |arguments: &str| json!({"type": "function_call", "id": "i1", "call_id": "c1", "name": "look", "arguments": arguments});
-    let run = |input: &str| json!({"type": "custom_tool_call", "id": "i2", "call_id": "c2", "name": "run", "input": input});
+    let run =
+        |input: &str| json!({"type": "custom_tool_call", "id": "i2", "call_id": "c2", "name": "run", "input": input});
     let response = |output: Value, usage: Value| json!({"id": "r", "model": "m-1", "output": output, "usage": usage});
     let delta = |text: &str| json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": text});
     vec![
@@ -100,7 +110,9 @@ fn responses() -> Vec<StreamEvent> {
         typed(json!({"type": "response.output_item.done", "output_index": 0, "item": message(json!([part(text)]))})),
         typed(json!({"type": "response.output_item.added", "output_index": 1, "item": call("")})),
         typed(json!({"type": "response.function_call_arguments.delta", "output_index": 1, "delta": "{\"at\":"})),
-        typed(json!({"type": "response.function_call_arguments.delta", "output_index": 1, "delta": "\"ann@example.org\"}"})),
+        typed(
+            json!({"type": "response.function_call_arguments.delta", "output_index": 1, "delta": "\"ann@example.org\"}"}),
+        ),
         typed(json!({"type": "response.function_call_arguments.done", "output_index": 1, "arguments": arguments})),
         typed(json!({"type": "response.output_item.done", "output_index": 1, "item": call(arguments)})),
         typed(json!({"type": "response.output_item.added", "output_index": 2, "item": run("")})),
@@ -182,12 +194,16 @@ fn sentences_and_whole_calls_are_asked_about_in_order() {
         let mut asked = play(&mut stream(api, StreamMode::Units), &events, "", false).asked;
         asked.retain(|said| said != "agent_response: Hm.");
         let run = if api == "responses" { "{\"input\":\"ls\"}" } else { "{}" };
-        assert_eq!(asked, [
-            "agent_response: Write to ann@example.org.".to_owned(),
-            "agent_response: Write to ann@example.org.| Then wait".to_owned(),
-            "tool_call_request: look#c1 {\"at\":\"ann@example.org\"}".to_owned(),
-            format!("tool_call_request: run#c2 {run}"),
-        ], "{api}");
+        assert_eq!(
+            asked,
+            [
+                "agent_response: Write to ann@example.org.".to_owned(),
+                "agent_response: Write to ann@example.org.| Then wait".to_owned(),
+                "tool_call_request: look#c1 {\"at\":\"ann@example.org\"}".to_owned(),
+                format!("tool_call_request: run#c2 {run}"),
+            ],
+            "{api}"
+        );
     }
 }
 
