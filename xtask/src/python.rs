@@ -12,13 +12,15 @@ use crate::process::{program, root, run};
 pub const VARIABLE: &str = "TOOLGATE_TEST_PYTHON";
 
 /// Hypothesis generates the requests of schemathesis: another version would generate others.
-const PACKAGES: [&str; 14] = [
+const PACKAGES: [&str; 16] = [
     "openintent==0.17.0",
     "schemathesis==4.32.5",
     "hypothesis==6.170.15",
     "openapi-python-client==0.29.1",
     "mcp==2.3.0",
     "openai-agents==0.24.0",
+    "openai==3.51.0",
+    "anthropic==2.8.0",
     "pydantic-ai-slim[mcp]==2.66.0",
     "langchain-core==1.6.13",
     "httpx==0.28.1",

@@ -41,6 +41,7 @@ mod paging;
 mod plan;
 mod policy;
 mod profile;
+mod provider;
 pub(crate) mod recover;
 pub(crate) mod serve;
 mod service;
@@ -94,6 +95,7 @@ enum Command {
     Credential(credential::Credential),
     Grant(grant::Grant),
     Service(service::Service),
+    Provider(provider::Provider),
     Apply(workflow::Apply),
     Diff(workflow::Diff),
     Export(workflow::Export),
@@ -215,6 +217,7 @@ impl CommandLine {
             Command::Credential(Credential { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Grant(Grant { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Service(Service { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Provider(Provider { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Mount(Mount { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
@@ -254,6 +257,7 @@ use local::LocalCommands;
 use mount::Mount;
 use plan::Plan;
 use policy::Policy;
+use provider::Provider;
 use service::Service;
 use task::Task;
 use tenant::Tenant;

@@ -39,6 +39,7 @@ pub mod descriptors;
 pub mod discovery;
 pub mod grants;
 pub mod invocations;
+pub mod models;
 pub mod mounts;
 pub mod policies;
 pub mod principals;

@@ -114,6 +114,16 @@ impl Constraints {
         }
     }
 
+    /// Whether one parameter may have this value, as far as the rules about it alone say.
+    pub fn allows_value(&self, name: &str, value: &Value) -> bool {
+        let parameters = Value::Object(serde_json::Map::from_iter([(name.to_owned(), value.clone())]));
+        let declared = Declared::by(None);
+        let mut allowed = self.allowed_parameters.iter().filter(|(path, _)| path.as_str() == name);
+        let mut denied = self.denied_parameters.iter().filter(|(path, _)| path.as_str() == name);
+        allowed.all(|(path, rule)| rule.check(path, &parameters, &declared).is_ok())
+            && denied.all(|(path, denial)| denial.check(path, &parameters, &declared).is_ok())
+    }
+
     /// The first rule that these parameters violate: allow rules first, then deny rules. `schema` is that of the tool,
     /// which compiles; it defines which names are parameters of their own, and which parameters are lists.
     pub fn check_parameters(&self, parameters: &Value, schema: Option<&Value>) -> Result<(), Violation> {

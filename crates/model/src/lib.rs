@@ -28,6 +28,7 @@ pub mod id;
 pub mod invocation;
 pub mod json_schema;
 pub mod key;
+pub mod llm;
 pub mod merkle;
 pub mod mirrored;
 pub mod mount;

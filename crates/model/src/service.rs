@@ -19,6 +19,7 @@ use crate::spending::StatedCost;
 use crate::step::Step;
 use crate::text::{Label, Line, identifiers};
 
+pub use self::cost::Answered;
 pub(crate) use self::http_mapping::header::{
     check_credential_name, check_fetch_name as check_fetch_header, check_value as check_header_value,
     is_same as is_same_header,
@@ -30,6 +31,7 @@ pub use self::http_mapping::{
 pub use self::logging::{FieldRule, LoggingRule};
 pub use self::mcp_mapping::{HiddenCharacters, McpMapping, McpMethod, definition_hash};
 
+mod cost;
 mod declarations;
 mod http_mapping;
 mod logging;

@@ -11,6 +11,7 @@ use crate::time::Timestamp;
 
 pub use self::budget::{Budget, BudgetError};
 pub use self::stated::{CostBasis, StatedCost, charge};
+pub(crate) use self::stated::{micros, micros_of_number};
 
 mod budget;
 mod stated;

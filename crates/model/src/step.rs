@@ -14,8 +14,8 @@ use crate::service::reading::{Fields, word};
 pub use self::a2a::A2aStep;
 pub use self::knowledge::KnowledgeStep;
 pub use self::memory::{MemoryOperation, MemoryStep};
-pub use self::model::ModelStep;
-pub use self::stream::{StepStream, StreamEvent, StreamMode, Unit};
+pub use self::model::{BETAS, ModelStep, VERSION};
+pub use self::stream::{StepStream, StreamEvent, StreamMode, Unit, Units};
 
 mod a2a;
 mod knowledge;

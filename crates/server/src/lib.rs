@@ -12,6 +12,7 @@ mod event_stream;
 mod held_body;
 pub mod limiter;
 pub mod listener;
+pub mod llm;
 pub mod mcp;
 pub mod mount;
 pub mod openapi;

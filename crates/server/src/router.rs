@@ -6,13 +6,14 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
-use http::{Method, Uri};
+use http::{HeaderMap, Method, Uri};
 use toolgate_gate::Gate;
 use toolgate_gate::refusal::{Code, Refusal};
 
 use crate::aos::{self, HookSettings};
 use crate::approvals;
 use crate::limiter::{BodyMemory, InFlightLimit, Limiter};
+use crate::llm;
 use crate::mcp::{self, Mcp};
 use crate::openintent::{self, error::Denied};
 use crate::openwop::{self, error::Flat};
@@ -65,7 +66,14 @@ pub fn router(app: Arc<App>) -> Router {
     let conformance = if app.openwop.conformance { openwop::conformance_routes() } else { Vec::new() };
     let openwop = openwop::routes().into_iter().chain(openwop::open_routes()).chain(conformance);
     let open = operations::routes().into_iter().chain(approvals::open_routes()).chain(protected_resource::routes());
-    for route in guarded_routes().into_iter().chain(open).chain(openwop).chain(aos::routes()).chain(mcp::routes()) {
+    for route in guarded_routes()
+        .into_iter()
+        .chain(open)
+        .chain(openwop)
+        .chain(aos::routes())
+        .chain(mcp::routes())
+        .chain(llm::routes())
+    {
         router = router.route(route.path, route.handler);
     }
     router
@@ -81,6 +89,11 @@ pub fn router(app: Arc<App>) -> Router {
 fn refused(uri: &Uri, code: Code, reason: &str) -> Response {
     if openwop::error::speaks_for(uri.path()) {
         return Flat::from(Refusal::new(code, format!("{reason}; see docs/openwop.md"))).into_response();
+    }
+    if llm::speaks_for(uri.path()) {
+        // A path that the provider may have, and this gate does not, looks like a model that is not there.
+        let vendor = llm::error::vendor_of(uri.path(), &HeaderMap::new());
+        return llm::error::Failure::not_there().response(vendor);
     }
     Denied::from(Refusal::new(code, format!("{reason}; see docs/api.md"))).into_response()
 }

@@ -135,7 +135,7 @@ async fn apply(client: &Client, documents: &[Document], dry_run: bool) -> Result
     Ok(Report::new(json!({"applied": applied, "dry_run": dry_run}), lines.join("\n")))
 }
 
-async fn apply_one(
+pub(super) async fn apply_one(
     client: &Client,
     definition: &ServiceDefinition,
     dry_run: bool,

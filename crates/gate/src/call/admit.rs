@@ -179,7 +179,7 @@ impl Pipeline {
             arguments_hash: arguments.hash().into(),
             fingerprint: eligible.sent().map(|request| request.fingerprint(&arguments).into()),
             http_status: None,
-            cost: reserved_cost(&tool.definition, held_grant),
+            cost: reserved_cost(&tool.definition, held_grant, modified.as_ref().unwrap_or(&call.parameters)),
             cost_basis: None,
             duration_ms: None,
             idempotency_key: call.idempotency_key.clone(),
@@ -230,11 +230,10 @@ impl Pipeline {
     }
 }
 
-/// The most that a call can cost: its estimate, or what its service may state at most.
-fn reserved_cost(definition: &ToolDefinition, held_grant: Option<&Arc<HeldGrant>>) -> Option<Cost> {
-    let Some(stated) = &definition.stated_cost else { return definition.estimated_cost };
+/// The most that a call can cost: by the prices of its model, its estimate, or what its service may state at most.
+fn reserved_cost(definition: &ToolDefinition, held_grant: Option<&Arc<HeldGrant>>, parameters: &Value) -> Option<Cost> {
     let limit = held_grant.and_then(|held_grant| held_grant.effective.constraints.max_cost_per_invocation);
-    Some(limit.map_or(stated.at_most, |limit| limit.min(stated.at_most)))
+    definition.reserved_cost(parameters, limit)
 }
 
 fn no_source(eligible: &EligibleGrant) -> Refusal {

@@ -117,7 +117,7 @@ fn connect(
         let reason = format!("grant {grant} may not be used from this address");
         return Err(Refusal::new(Code::GrantNetworkDenied, reason).with("grant_id", grant));
     }
-    check_cost(candidate, held_grant)?;
+    check_cost(candidate, held_grant, parameters)?;
     let connection = match &held_grant.connection {
         Ok(connection) => connection,
         Err(error) => return Err(not_executable(candidate, &format!("its credential's metadata is wrong: {error}"))),
@@ -143,10 +143,9 @@ fn connect(
     Ok((Some(request), credential))
 }
 
-fn check_cost(candidate: &Candidate, held_grant: &HeldGrant) -> Result<(), Refusal> {
+fn check_cost(candidate: &Candidate, held_grant: &HeldGrant, parameters: &Value) -> Result<(), Refusal> {
     let Some(limit) = held_grant.effective.constraints.max_cost_per_invocation else { return Ok(()) };
-    let definition = &candidate.tool.definition;
-    let estimate = definition.estimated_cost.or(definition.stated_cost.as_ref().map(|stated| stated.at_most));
+    let estimate = candidate.tool.definition.expected_cost(parameters);
     if estimate.is_some_and(|estimate| estimate <= limit) {
         return Ok(());
     }

@@ -7,7 +7,8 @@ use toolgate_model::client_input::{self, INPUT_REQUESTS, InputOrigin, InputRequi
 use toolgate_model::constraint::Cost;
 use toolgate_model::guard::{Content, Hook, HookDecision, Verdict};
 use toolgate_model::invocation::InvocationStatus;
-use toolgate_model::spending::{CostBasis, charge};
+use toolgate_model::service::Answered;
+use toolgate_model::spending::CostBasis;
 
 use super::Pipeline;
 use super::eligible::Candidate;
@@ -68,7 +69,7 @@ impl Pipeline {
                     input: None,
                     never_sent: false,
                     decision: None,
-                    charged: charged(admitted, Some(&answer.result)),
+                    charged: charged(admitted, Answered::Result(Some(&answer.result))),
                 };
                 (inspected, Some(answer.result), None)
             }
@@ -81,7 +82,7 @@ impl Pipeline {
                     error: Some(CallError::from(refusal_of(&failure))),
                     input: None,
                     decision: None,
-                    charged: charged(admitted, failure.result.as_ref()),
+                    charged: charged(admitted, answered(&failure)),
                 };
                 (inspected, failure.result, failure.input)
             }
@@ -205,7 +206,7 @@ impl Pipeline {
 /// A streamed result: guardians have decided about each part before it was passed on.
 fn inspected_stream(admitted: &Admitted, execution: Execution, streamed: Streamed) -> Inspected {
     let Streamed { result, cut } = streamed;
-    let charged = charged(admitted, Some(&result));
+    let charged = charged(admitted, Answered::Result(Some(&result)));
     let (http_status, error) = match execution {
         Ok(response) => (Some(response.http_status), None),
         Err(failure) => (failure.http_status, Some(cut.unwrap_or_else(|| refusal_of(&failure)))),
@@ -222,11 +223,19 @@ fn inspected_stream(admitted: &Admitted, execution: Execution, streamed: Streame
     }
 }
 
+/// A failure as far as it matters for the cost: a service that refuses a request does nothing for it.
+fn answered(failure: &SourceFailure) -> Answered<'_> {
+    let result = failure.result.as_ref();
+    match failure.http_status {
+        Some(status) if status >= 400 => Answered::Refused(result),
+        _ => Answered::Result(result),
+    }
+}
+
 /// What the call costs according to its service, which guardians cannot change.
-fn charged(admitted: &Admitted, result: Option<&Value>) -> Option<(Cost, CostBasis)> {
-    let definition = admitted.definition();
-    let (stated, reserved) = (definition.stated_cost.as_ref()?, admitted.invocation().cost?);
-    Some(charge(stated, definition.estimated_cost, reserved, result))
+fn charged(admitted: &Admitted, answered: Answered<'_>) -> Option<(Cost, CostBasis)> {
+    let reserved = admitted.invocation().cost?;
+    admitted.definition().charged_cost(admitted.parameters(), reserved, answered)
 }
 
 /// What the client is asked for, as guardians have left it.

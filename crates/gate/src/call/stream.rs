@@ -77,12 +77,12 @@ impl<'a> GuardedStream<'a> {
             if let Some(question) = unit.question.take().filter(|_| self.mode != StreamMode::Off) {
                 let (call, candidate) = (self.admitted.call(), self.admitted.candidate());
                 let passed = self.pipeline.pass(call, candidate, &question, Freshness::Newest).await?;
+                unit.question = Some(question);
                 if let Some(content) = passed {
-                    unit.question = Some(question);
                     state.stream.replace(&mut unit, content).map_err(|error| unmodifiable(&error))?;
                 }
             }
-            for event in unit.events {
+            for event in state.stream.released(unit) {
                 self.sink.send(event).await.map_err(|_| gone())?;
             }
         }

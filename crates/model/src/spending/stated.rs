@@ -81,13 +81,13 @@ pub fn charge(
     }
 }
 
-fn micros_of_number(number: &Number) -> Option<u128> {
+pub(crate) fn micros_of_number(number: &Number) -> Option<u128> {
     // The shortest decimal text of the number is what the service wrote, not its nearest binary fraction.
     micros(&number.to_string())
 }
 
 /// Dollars as a decimal text, in millionths, rounded up; `None` if negative or not a decimal.
-fn micros(text: &str) -> Option<u128> {
+pub(crate) fn micros(text: &str) -> Option<u128> {
     const LONGEST: usize = 40;
     if text.len() > LONGEST {
         return None;

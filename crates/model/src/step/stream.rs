@@ -51,6 +51,11 @@ pub trait Units: Send + Sync {
     /// Puts modified content in the place of the original.
     fn replace(&self, unit: &mut Unit, content: Content<'static>) -> Result<(), StepError>;
 
+    /// The events of a unit that is passed on, with everything in them that was modified.
+    fn released(&mut self, unit: Unit) -> Vec<StreamEvent> {
+        unit.events
+    }
+
     /// What is recorded and charged as the result of the call, from what came so far.
     fn result(&self) -> Value;
 }
@@ -81,6 +86,11 @@ impl StepStream {
             return Err(StepError::new("", "this part of a stream can be allowed or denied, but not modified"));
         }
         self.0.replace(unit, content)
+    }
+
+    /// The events of a unit that guardians have allowed, in the order of the units.
+    pub fn released(&mut self, unit: Unit) -> Vec<StreamEvent> {
+        self.0.released(unit)
     }
 
     pub fn result(&self) -> Value {

@@ -36,6 +36,7 @@ mod hostile_upstream;
 mod keys_and_files;
 mod mcp;
 mod mcp_mounts;
+mod models;
 mod mounts;
 mod network;
 mod node;

@@ -7,8 +7,8 @@ it says what to do; where none fits, the answer is allow. A rule is an object:
 
     {"do": "deny", "method": "steps/toolCallRequest", "tool": "bank.transfer", "reason": "no", ...}
 
-`method`, `tool` and `contains` (a text in the JSON of `params`, which is written without spaces and with sorted keys) choose
-the question and may be left out. `dialect` is "aos" (the default: a text in `message`, the
+`method`, `role` (of a message), `tool` and `contains` (a text in the JSON of `params`, which is written without spaces and with
+sorted keys) choose the question and may be left out. `dialect` is "aos" (the default: a text in `message`, the
 whole request in `modifiedRequest`) or "joch" (a text in `reason`, only what changed in `modifiedRequest`); `form`
 ("whole" or "fragment") decides on `modifiedRequest` alone. What can be done:
 
@@ -259,13 +259,17 @@ def result_of(action, message, rule):
 def fits(rule, message):
     """Whether a rule is about this question."""
     if not isinstance(message, dict):
-        return not {"method", "tool", "contains"} & set(rule)
+        return not {"method", "role", "tool", "contains"} & set(rule)
     params = message.get("params")
-    text = json.dumps(params, separators=(",", ":"), sort_keys=True)
+    text = json.dumps(params, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     if rule.get("contains", "") not in text:
         return False
     step = params.get("toolCallRequest") if isinstance(params, dict) else None
     tool = step.get("toolId") if isinstance(step, dict) else None
+    said = params.get("message") if isinstance(params, dict) else None
+    role = said.get("role") if isinstance(said, dict) else None
+    if rule.get("role", role) != role:
+        return False
     return rule.get("method", message.get("method")) == message.get("method") and rule.get("tool", tool) == tool
 
 
