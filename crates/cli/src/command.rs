@@ -38,6 +38,7 @@ mod material;
 mod mcp;
 mod mount;
 mod paging;
+mod peer;
 mod plan;
 mod policy;
 mod profile;
@@ -98,6 +99,7 @@ enum Command {
     Diff(workflow::Diff),
     Export(workflow::Export),
     Mount(mount::Mount),
+    Peer(peer::Peer),
     Tool(tool::Tool),
     Invocation(invocation::Invocation),
     Intent(intent::Intent),
@@ -216,6 +218,7 @@ impl CommandLine {
             Command::Grant(Grant { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Service(Service { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Mount(Mount { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Peer(Peer { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Intent(Intent { connection, action }) => asked(&connection, action.run(&connection)),
@@ -252,6 +255,7 @@ use invocation::Invocation;
 use key::Key;
 use local::LocalCommands;
 use mount::Mount;
+use peer::Peer;
 use plan::Plan;
 use policy::Policy;
 use service::Service;

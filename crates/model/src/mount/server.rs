@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::a2a::pinned_card;
 use crate::canonical::to_canonical;
 use crate::merkle::sha256;
 use crate::scope::Scope;
@@ -23,6 +24,8 @@ pub struct ServerIdentity {
     pub instructions: Option<String>,
     /// What it can do besides tools, as far as the gate forwards it.
     pub capabilities: BTreeSet<Capability>,
+    /// The card of a peer agent.
+    pub card: Option<Value>,
 }
 
 /// A part of the protocol that the gate forwards to servers that declare it.
@@ -70,7 +73,14 @@ impl ServerIdentity {
             version: cut(version, NAME_LIMIT),
             instructions: instructions.map(|text| cut(text, INSTRUCTIONS_LIMIT)),
             capabilities: Capability::ALL.into_iter().filter(declared).collect(),
+            card: None,
         }
+    }
+
+    /// A peer agent with this card.
+    pub fn of_card(card: Value) -> Self {
+        let text = |name: &str| card.get(name).and_then(Value::as_str).unwrap_or_default();
+        Self { card: Some(card.clone()), ..Self::new(text("name"), None, text("version"), None, &Map::new()) }
     }
 
     /// What a person confirms by accepting the server: the hash of everything but its version.
@@ -78,6 +88,9 @@ impl ServerIdentity {
         let mut pinned = self.to_json();
         if let Some(members) = pinned.as_object_mut() {
             members.remove("version");
+            if let Some(card) = members.get_mut("card") {
+                *card = pinned_card(card);
+            }
         }
         format!("sha256:{}", sha256(&to_canonical(&pinned)).to_hex())
     }
@@ -99,6 +112,7 @@ impl ServerIdentity {
                 members.insert(member.to_owned(), json!(text));
             }
         }
+        members.extend(self.card.as_ref().map(|card| ("card".to_owned(), card.clone())));
         Value::Object(members)
     }
 
@@ -115,6 +129,7 @@ impl ServerIdentity {
                 .into_iter()
                 .filter(|capability| listed.iter().any(|listed| listed == capability.as_str()))
                 .collect(),
+            card: value.get("card").cloned(),
         })
     }
 }
@@ -154,6 +169,24 @@ mod tests {
             ServerIdentity { capabilities: BTreeSet::new(), ..one.clone() },
         ] {
             assert_ne!(other.hash(), one.hash());
+        }
+    }
+
+    #[test]
+    fn a_card_is_confirmed_except_for_its_version_and_signatures() {
+        let card = json!({"name": "travel", "description": "Books.", "version": "1", "signatures": [{}], "x": 1});
+        let one = ServerIdentity::of_card(card.clone());
+        assert_eq!(ServerIdentity::from_json(&one.to_json()), Some(one.clone()));
+        for (member, value, confirmed) in [
+            ("version", json!("2"), true),
+            ("signatures", json!([]), true),
+            ("description", json!("Books flights."), false),
+            ("name", json!("other"), false),
+            ("x", json!(2), false),
+        ] {
+            let mut other = card.clone();
+            other[member] = value;
+            assert_eq!(ServerIdentity::of_card(other).hash() == one.hash(), confirmed, "{member}");
         }
     }
 
