@@ -41,7 +41,6 @@ use crate::time::deadline_after;
 pub use self::stdio::StdioMount;
 
 mod card;
-mod events;
 mod greeting;
 mod guarded;
 mod headers;

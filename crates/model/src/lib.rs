@@ -3,6 +3,7 @@
 //!
 //! No I/O, no async and no clock: time and randomness are parameters.
 
+pub mod a2a;
 pub mod approval;
 pub mod arguments;
 pub mod audit_export;
@@ -45,6 +46,7 @@ mod secret_name;
 pub mod service;
 pub mod source_network;
 pub mod spending;
+pub mod step;
 pub mod strict_json;
 pub mod strict_yaml;
 pub mod text;

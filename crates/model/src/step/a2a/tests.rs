@@ -1,0 +1,1 @@
+//! What is sent, what guardians see of it, and what they may change.
