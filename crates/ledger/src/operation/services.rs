@@ -155,6 +155,7 @@ impl Administration for RemoveService {
             };
             return Err(Refusal::new(Code::ServiceNotFound, reason).into());
         }
+        agent_tasks::forget_peer(transaction, tenant, &self.service).await?;
         for row in &rows {
             let version = row.parsed(0, ServiceVersion::parse)?;
             let payload = EventPayload::ServiceRemoved(ServiceRemoved { service: self.service.clone(), version });

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use self::events::Events;
-use super::{StepError, StepQuestion, StepStream, StreamMode};
+use super::{StepError, StepQuestion, StepStream, StreamEvent, StreamMode};
 use crate::a2a::{Binding, Named, Operation, Version, member, named_in_request, named_in_result, same_identity};
 use crate::guard::{Content, Hook};
 use crate::service::reading::{Fields, refuse, text};
 use crate::service::{DefinitionError, RenderedBody, RenderedRequest};
+use crate::strict_json;
 use crate::text::check_line;
 
 mod events;
@@ -104,6 +105,17 @@ impl A2aStep {
         match self.body(result)? {
             Some(body) => named_in_result(body),
             None => Ok(Named::default()),
+        }
+    }
+
+    /// The same for an event of a stream.
+    pub fn named_by_event(&self, event: &StreamEvent) -> Result<Named, StepError> {
+        let unreadable = || StepError::new("", "the agent streams an event that is not JSON");
+        match strict_json::parse(event.data.as_bytes()) {
+            Ok(data) if data.get("jsonrpc").is_some() => data.get("result").map_or_else(|| Ok(Named::default()), named_in_result),
+            Ok(data) => named_in_result(&data),
+            Err(_) if event.name.as_deref() == Some("error") => Ok(Named::default()),
+            Err(_) => Err(unreadable()),
         }
     }
 
