@@ -89,21 +89,19 @@ impl Operation for OwnTasks {
                 other => other?,
             };
         }
-        if added.is_empty() { Ok(()) } else { self.forget_oldest(transaction).await }
+        if added.is_empty() { Ok(()) } else { forget_oldest(transaction, self).await }
     }
 }
 
-impl OwnTasks {
-    async fn forget_oldest<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
-        let sql = "SELECT created_at FROM agent_tasks WHERE tenant = $1 AND agent = $2 \
-             ORDER BY created_at DESC LIMIT 1 OFFSET $3";
-        let limit = Value::Integer(i64::try_from(self.limit.unwrap_or(LIMIT)).unwrap_or(i64::MAX));
-        let oldest = transaction.query_optional(sql, values![&self.tenant, &self.agent, limit]).await?;
-        let Some(oldest) = oldest else { return Ok(()) };
-        let sql = "DELETE FROM agent_tasks WHERE tenant = $1 AND agent = $2 AND created_at <= $3";
-        transaction.execute(sql, values![&self.tenant, &self.agent, oldest.time(0)?]).await?;
-        Ok(())
-    }
+async fn forget_oldest<T: Transaction>(transaction: &mut T, command: &OwnTasks) -> Result<(), Failure> {
+    let sql = "SELECT created_at FROM agent_tasks WHERE tenant = $1 AND agent = $2 \
+         ORDER BY created_at DESC LIMIT 1 OFFSET $3";
+    let limit = Value::Integer(i64::try_from(command.limit.unwrap_or(LIMIT)).unwrap_or(i64::MAX));
+    let oldest = transaction.query_optional(sql, values![&command.tenant, &command.agent, limit]).await?;
+    let Some(oldest) = oldest else { return Ok(()) };
+    let sql = "DELETE FROM agent_tasks WHERE tenant = $1 AND agent = $2 AND created_at <= $3";
+    transaction.execute(sql, values![&command.tenant, &command.agent, oldest.time(0)?]).await?;
+    Ok(())
 }
 
 /// Forgets what agents have with a peer that is removed.

@@ -16,7 +16,7 @@ use toolgate_model::time::Timestamp;
 
 use super::administration::{Administration, Entitled};
 use super::record::{Entry, record};
-use super::{Operation, mount_rows, tool_names};
+use super::{Operation, agent_tasks, mount_rows, tool_names};
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
