@@ -397,6 +397,8 @@ CODES: Mapping[str, type[ToolgateError]] = {
     "OUTCOME_UNKNOWN": OutcomeUnknownError,
     "OVERLOADED": UnavailableError,
     "PARAMETERS_INVALID": ParametersError,
+    "PEER_RESPONSE_INVALID": ServiceError,
+    "PEER_TASK_NOT_FOUND": NotFoundError,
     "PERMISSION_DENIED": PermissionDeniedError,
     "PLAN_NOT_FOUND": NotFoundError,
     "PLAN_STATE_INVALID": ConflictError,

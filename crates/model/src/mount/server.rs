@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::a2a::pinned_card;
+use crate::a2a::{Operation, pinned_card};
 use crate::canonical::to_canonical;
 use crate::merkle::sha256;
 use crate::scope::Scope;
@@ -95,9 +95,12 @@ impl ServerIdentity {
         format!("sha256:{}", sha256(&to_canonical(&pinned)).to_hex())
     }
 
-    /// The scopes of what is forwarded besides tools.
+    /// The scopes of what is forwarded besides tools; of a peer agent those of all its operations.
     pub fn scopes(&self) -> impl Iterator<Item = Scope> {
-        self.capabilities.iter().filter_map(|capability| Scope::parse(capability.scope()).ok())
+        let capabilities = self.capabilities.iter().map(|capability| capability.scope());
+        let operations = Operation::ALL.iter().filter(|operation| self.card.is_some() && !operation.is_push());
+        let scopes = capabilities.chain(operations.map(|operation| operation.scope()));
+        scopes.filter_map(|scope| Scope::parse(scope).ok())
     }
 
     /// As it is stored and shown.

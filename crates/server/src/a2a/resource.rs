@@ -2,7 +2,6 @@
 
 use http::Method;
 use http::request::Parts;
-use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use toolgate_model::a2a::{A2aError, Binding, ErrorKind, Operation, Version, member};
 use toolgate_model::strict_json;
@@ -77,9 +76,21 @@ fn operation(method: &Method, version: Version, rest: &[&str]) -> Option<(Operat
     Some(found)
 }
 
+/// A segment without its percent-encoding; `None` for one that is empty or malformed.
 fn decoded(segment: &str) -> Option<String> {
-    let text = percent_decode_str(segment).decode_utf8().ok()?;
-    (!text.is_empty()).then(|| text.into_owned())
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                let value = digit(rest.next())? * 16 + digit(rest.next())?;
+                bytes.push(u8::try_from(value).ok()?);
+            }
+            byte => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
 }
 
 impl Routed {

@@ -61,6 +61,7 @@ async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Result<
         approval_wait: body.approval_ttl_seconds.map(|seconds| Duration::from_secs(u64::from(seconds))),
         label: body.call_id,
         observer: None,
+        stream: None,
         reasoning: body.reasoning,
         input: None,
         client: None,

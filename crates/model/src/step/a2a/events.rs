@@ -33,6 +33,8 @@ pub(super) struct Events {
     /// What is held back until the end, where everything is.
     held: Vec<(StreamEvent, Value)>,
     held_bytes: usize,
+    /// What was held back, once the stream has ended.
+    whole: Vec<Value>,
 }
 
 impl Events {
@@ -47,6 +49,7 @@ impl Events {
             tails: Mutex::default(),
             held: Vec::new(),
             held_bytes: 0,
+            whole: Vec::new(),
         }
     }
 
@@ -157,6 +160,7 @@ impl Units for Events {
             return Ok(Vec::new());
         }
         let (events, messages): (Vec<_>, Vec<_>) = held.into_iter().unzip();
+        self.whole.clone_from(&messages);
         let whole = json!({"jsonrpc": "2.0", "id": super::ID, "result": messages});
         let question = self.step.question(whole, self.step.operation.response_modifiable());
         Ok(vec![Unit { question: Some(question), events }])
@@ -202,7 +206,12 @@ impl Units for Events {
         let members = [("task_id", &self.task), ("context_id", &self.context), ("state", &self.state)];
         let members = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?))));
         let counted = [("streamed_events".to_owned(), json!(self.seen))];
-        Value::Object(counted.into_iter().chain(members).collect::<Map<_, _>>())
+        let mut result: Map<String, Value> = counted.into_iter().chain(members).collect();
+        if !self.whole.is_empty() {
+            // What was held back until the end is judged as the result of the tool, too.
+            result.insert("events".to_owned(), json!(self.whole));
+        }
+        Value::Object(result)
     }
 }
 

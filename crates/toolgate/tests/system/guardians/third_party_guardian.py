@@ -7,7 +7,7 @@ it says what to do; where none fits, the answer is allow. A rule is an object:
 
     {"do": "deny", "method": "steps/toolCallRequest", "tool": "bank.transfer", "reason": "no", ...}
 
-`method` and `tool` choose the question and may be left out. `dialect` is "aos" (the default: a text in `message`, the
+`method`, `tool` and `text`, which must be in it, choose the question and may be left out. `dialect` is "aos" (the default: a text in `message`, the
 whole request in `modifiedRequest`) or "joch" (a text in `reason`, only what changed in `modifiedRequest`); `form`
 ("whole" or "fragment") decides on `modifiedRequest` alone. What can be done:
 
@@ -262,6 +262,8 @@ def fits(rule, message):
     params = message.get("params")
     step = params.get("toolCallRequest") if isinstance(params, dict) else None
     tool = step.get("toolId") if isinstance(step, dict) else None
+    if rule.get("text", "") not in json.dumps(params):
+        return False
     return rule.get("method", message.get("method")) == message.get("method") and rule.get("tool", tool) == tool
 
 
