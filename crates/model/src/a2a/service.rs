@@ -19,9 +19,7 @@ use crate::service::{
 use crate::step::{A2aStep, Step};
 use crate::text::Label;
 
-/// How long a response may take: an agent may work on a message as long as a person would, and streams go on.
-const ANSWER: Duration = Duration::from_secs(600);
-const STREAM: Duration = Duration::from_secs(3_600);
+/// How long a query may take. An agent may work on a message as long as its step allows.
 const QUERY: Duration = Duration::from_secs(60);
 /// What the names of tools for the forms of 0.3 begin with.
 const LEGACY: &str = "v03.";
@@ -82,11 +80,7 @@ fn tool(operation: Operation, interface: &Interface) -> Result<ToolDefinition, D
         version: interface.version,
         tenant: interface.tenant.clone(),
     };
-    let timeout = match operation {
-        Operation::Send => ANSWER,
-        operation if operation.streams() => STREAM,
-        _ => QUERY,
-    };
+    let timeout = Some(QUERY).filter(|_| !operation.sends() && !operation.streams());
     let label = Label::parse("a2a").ok();
     Ok(ToolDefinition {
         description: Some(told(operation).to_owned()),
@@ -96,7 +90,7 @@ fn tool(operation: Operation, interface: &Interface) -> Result<ToolDefinition, D
         http: Some(mapping(operation, interface)?),
         step: Some(Step::A2a(step)),
         labels: label.into_iter().collect(),
-        timeout: Some(timeout),
+        timeout,
         ..ToolDefinition::of_scope(scope)
     })
 }
