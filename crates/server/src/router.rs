@@ -66,7 +66,13 @@ pub fn router(app: Arc<App>) -> Router {
     let conformance = if app.openwop.conformance { openwop::conformance_routes() } else { Vec::new() };
     let openwop = openwop::routes().into_iter().chain(openwop::open_routes()).chain(conformance);
     let open = operations::routes().into_iter().chain(approvals::open_routes()).chain(protected_resource::routes());
-    for route in guarded_routes().into_iter().chain(open).chain(openwop).chain(aos::routes()).chain(mcp::routes()).chain(a2a::routes())
+    for route in guarded_routes()
+        .into_iter()
+        .chain(open)
+        .chain(openwop)
+        .chain(aos::routes())
+        .chain(mcp::routes())
+        .chain(a2a::routes())
     {
         router = router.route(route.path, route.handler);
     }

@@ -6,8 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use toolgate_api::mounts::{
     AcceptMount, AcceptRequest, CheckMount, ListMounts, Mount as Mounted, MountReview, MountTransport, RejectMount,
-    RejectRequest,
-    RemoveMount, ReviewMount, ShowMount,
+    RejectRequest, RemoveMount, ReviewMount, ShowMount,
 };
 
 pub(crate) use self::add::{Add, Added, mounts_vault};

@@ -15,8 +15,7 @@ use super::http::Endpoint;
 const NAMES: [&str; 2] = ["agent-card.json", "agent.json"];
 /// More than a card may have, so that one with blanks is not cut.
 const BODY_LIMIT: usize = 4 * CARD_LIMIT;
-const VERSION: (HeaderName, HeaderValue) =
-    (HeaderName::from_static("a2a-version"), HeaderValue::from_static("1.0"));
+const VERSION: (HeaderName, HeaderValue) = (HeaderName::from_static("a2a-version"), HeaderValue::from_static("1.0"));
 
 /// Fetches a card: below the URL, and at its origin, where most agents have it.
 pub(super) async fn fetch(endpoint: &Endpoint<'_>, redactor: &mut Redactor) -> Result<ServerOffer, SourceFailure> {
@@ -30,7 +29,8 @@ pub(super) async fn fetch(endpoint: &Endpoint<'_>, redactor: &mut Redactor) -> R
             tried.push(format!("{} is not a card", url.path()));
             continue;
         }
-        let why = if response.truncated { "is too large".to_owned() } else { format!("gave status {}", response.status) };
+        let why =
+            if response.truncated { "is too large".to_owned() } else { format!("gave status {}", response.status) };
         tried.push(format!("{} {why}", url.path()));
     }
     let reason = format!("there is no agent card: {}", tried.join(", "));

@@ -15,13 +15,13 @@ use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
 use toolgate_model::service::ToolName;
 
-use super::{McpMounts, card};
 use super::greeting::Greeting;
 use super::guarded::GuardedPeer;
 use super::http::Endpoint;
 use super::listing::{Peer, tools};
 use super::servers::{HttpPeer, PeerUser, ServerKey};
 use super::stdio::ProcessPeer;
+use super::{McpMounts, card};
 use crate::adapter::not_executable;
 use crate::pool::PoolKey;
 use crate::time::deadline_after;

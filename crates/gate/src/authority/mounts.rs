@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolgate_model::a2a::check_card;
 use toolgate_model::connection::AuthPlacement;
 use toolgate_model::credential::{AuthType, Credential, ServiceName};
@@ -17,7 +18,6 @@ use toolgate_model::scope::ScopeSet;
 use toolgate_model::secret::Material;
 use toolgate_model::service::HiddenCharacters;
 use toolgate_model::text::Line;
-use serde_json::Value;
 
 pub use self::declared::{Declaration, DeclaredMount, DeclaredSecret};
 pub use self::review::{MountReview, ServerReview, ToolReview};

@@ -61,8 +61,7 @@ impl Pipeline {
         match step.operation {
             Operation::Card => Ok(()),
             Operation::List => {
-                let owned =
-                    self.agent_tasks.owned_tasks(owned(admitted.call(), admitted.candidate(), named)).await?;
+                let owned = self.agent_tasks.owned_tasks(owned(admitted.call(), admitted.candidate(), named)).await?;
                 let owned: BTreeSet<String> = owned.tasks.into_iter().collect();
                 step.keep_tasks(result, |id| owned.contains(id));
                 Ok(())

@@ -22,8 +22,8 @@ use crate::ports::approver::Approver;
 use crate::ports::clock::Clock;
 use crate::ports::guardian::Guardian;
 use crate::ports::ledger::{
-    AgentTasks, ApprovalSessions, Approvals, AuditContext, Calls, Credentials, DetachedCalls, GrantLookup, Invocations, Principals,
-    ToolSessions,
+    AgentTasks, ApprovalSessions, Approvals, AuditContext, Calls, Credentials, DetachedCalls, GrantLookup, Invocations,
+    Principals, ToolSessions,
 };
 use crate::ports::sealer::Sealer;
 use crate::ports::source::Sources;

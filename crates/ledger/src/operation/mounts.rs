@@ -15,13 +15,13 @@ use toolgate_model::mount::{MOUNT_LIMIT, Mount, MountAddress, MountTool, ToolCha
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
-use super::{Operation, agent_tasks};
 use super::administration::{Administration, Entitled};
 use super::mount_rows::{
     MOUNT_COLUMNS, delete_tools, insert_tools, mount, not_found, read_mount, register, tools, update_mount,
 };
 use super::record::{Entry, record, record_all};
 use super::services::next_revision;
+use super::{Operation, agent_tasks};
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};

@@ -54,7 +54,8 @@ pub fn pinned(card: &Value) -> Value {
 
 /// What an agent declares to be able to do.
 pub(super) fn declares(card: &Value, operation: Operation) -> bool {
-    let capability = |name: &str| card.pointer("/capabilities").and_then(|all| all.get(name)) == Some(&Value::Bool(true));
+    let capability =
+        |name: &str| card.pointer("/capabilities").and_then(|all| all.get(name)) == Some(&Value::Bool(true));
     match operation {
         Operation::Stream | Operation::Subscribe => capability("streaming"),
         Operation::Card => {
@@ -73,9 +74,7 @@ pub fn rewrite(card: &Value, accepted: &Value, address: &str) -> Value {
     for gone in ["additionalInterfaces", "preferredTransport", "protocolVersion", "security", "signatures", "url"] {
         members.remove(gone);
     }
-    let entry = |binding: Binding, version: Version| {
-        json!({"url": address, "protocolBinding": binding.as_str(), "protocolVersion": version.as_str()})
-    };
+    let entry = |binding: Binding, version: Version| json!({"url": address, "protocolBinding": binding.as_str(), "protocolVersion": version.as_str()});
     let mut interfaces = Vec::new();
     if offered.modern.is_some() {
         interfaces.extend(Binding::ALL.map(|binding| entry(binding, Version::V1_0)));

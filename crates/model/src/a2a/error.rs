@@ -91,9 +91,7 @@ impl A2aError {
         };
         let metadata: Map<String, Value> =
             metadata.into_iter().map(|(name, value)| (name, Value::String(text(value)))).collect();
-        let info = |domain: &str, reason: &str| {
-            json!({"@type": ERROR_INFO, "reason": reason, "domain": domain, "metadata": metadata})
-        };
+        let info = |domain: &str, reason: &str| json!({"@type": ERROR_INFO, "reason": reason, "domain": domain, "metadata": metadata});
         let details = match kind {
             ErrorKind::Denied => json!([info(OWN_DOMAIN, kind.reason())]),
             _ => json!([info(DOMAIN, kind.reason())]),
@@ -146,10 +144,8 @@ impl A2aError {
 
     /// The `error` of a JSON-RPC response.
     pub fn json_rpc(&self) -> Value {
-        let mut error = Map::from_iter([
-            ("code".to_owned(), json!(self.code)),
-            ("message".to_owned(), json!(self.message)),
-        ]);
+        let mut error =
+            Map::from_iter([("code".to_owned(), json!(self.code)), ("message".to_owned(), json!(self.message))]);
         if !self.details.is_null() {
             error.insert("data".to_owned(), self.details.clone());
         }

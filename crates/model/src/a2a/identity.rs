@@ -63,7 +63,8 @@ pub fn named_in_request(operation: Operation, parameters: &Value) -> Result<Name
     let mut named = Named::default();
     let Some(members) = parameters.as_object() else { return Err(StepError::new("", "must be an object")) };
     if operation.sends() {
-        let mut messages = members.iter().filter(|(name, _)| member::is(name, "message") || member::is(name, "request"));
+        let mut messages =
+            members.iter().filter(|(name, _)| member::is(name, "message") || member::is(name, "request"));
         let (Some((name, message)), None) = (messages.next(), messages.next()) else {
             return Err(StepError::new("/message", "there must be one message"));
         };

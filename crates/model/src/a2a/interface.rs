@@ -135,9 +135,8 @@ impl Offered {
         let mut interfaces = Interface::of_card(card);
         let origin = interfaces.first().map(|interface| interface.url.origin());
         interfaces.retain(|interface| Some(interface.url.origin()) == origin);
-        let find = |binding, version| {
-            interfaces.iter().find(|one| one.binding == binding && one.version == version).cloned()
-        };
+        let find =
+            |binding, version| interfaces.iter().find(|one| one.binding == binding && one.version == version).cloned();
         Self {
             modern: find(Binding::JsonRpc, Version::V1_0).or_else(|| find(Binding::HttpJson, Version::V1_0)),
             legacy: find(Binding::JsonRpc, Version::V0_3),

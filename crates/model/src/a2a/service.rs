@@ -74,12 +74,8 @@ pub fn service_definition(
 
 fn tool(operation: Operation, interface: &Interface) -> Result<ToolDefinition, DefinitionError> {
     let scope = Scope::parse(operation.scope()).map_err(|error| refuse("scope", error.to_string()))?;
-    let step = A2aStep {
-        operation,
-        binding: interface.binding,
-        version: interface.version,
-        tenant: interface.tenant.clone(),
-    };
+    let step =
+        A2aStep { operation, binding: interface.binding, version: interface.version, tenant: interface.tenant.clone() };
     let timeout = Some(QUERY).filter(|_| !operation.sends() && !operation.streams());
     let label = Label::parse("a2a").ok();
     Ok(ToolDefinition {

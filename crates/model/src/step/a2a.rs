@@ -86,7 +86,9 @@ impl A2aStep {
         }
         for (name, configuration) in member::all(members, "configuration") {
             let names = configuration.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-            if let Some((push, _)) = names.into_iter().find(|(name, _)| member::plain(name).contains("pushnotification")) {
+            if let Some((push, _)) =
+                names.into_iter().find(|(name, _)| member::plain(name).contains("pushnotification"))
+            {
                 let reason = "must be left out: push notifications do not pass this gate";
                 return Err(StepError::new(format!("/{name}/{push}"), reason));
             }
@@ -112,7 +114,9 @@ impl A2aStep {
     pub fn named_by_event(&self, event: &StreamEvent) -> Result<Named, StepError> {
         let unreadable = || StepError::new("", "the agent streams an event that is not JSON");
         match strict_json::parse(event.data.as_bytes()) {
-            Ok(data) if data.get("jsonrpc").is_some() => data.get("result").map_or_else(|| Ok(Named::default()), named_in_result),
+            Ok(data) if data.get("jsonrpc").is_some() => {
+                data.get("result").map_or_else(|| Ok(Named::default()), named_in_result)
+            }
             Ok(data) => named_in_result(&data),
             Err(_) if event.name.as_deref() == Some("error") => Ok(Named::default()),
             Err(_) => Err(unreadable()),

@@ -15,9 +15,8 @@ pub(super) type Unreadable = (Spoken, A2aError);
 /// Reads a request.
 pub(super) fn read(parts: &Parts, bytes: &[u8]) -> Result<Asked, Box<Unreadable>> {
     let spoken = |id: Value| Spoken { binding: Binding::JsonRpc, version: Version::V1_0, id };
-    let wrong = |id: Value, kind: ErrorKind, reason: &str| {
-        Box::new((spoken(id), A2aError::new(kind, reason, Map::new())))
-    };
+    let wrong =
+        |id: Value, kind: ErrorKind, reason: &str| Box::new((spoken(id), A2aError::new(kind, reason, Map::new())));
     let message = strict_json::parse(bytes)
         .map_err(|error| wrong(Value::Null, ErrorKind::ParseError, &format!("the body is not valid JSON: {error}")))?;
     let Value::Object(mut message) = message else {

@@ -56,9 +56,10 @@ fn translated<'a>(
     invocation: Option<InvocationId>,
 ) -> A2aError {
     let mut metadata: Map<String, Value> = details.map(|(name, value)| (name.to_owned(), value.clone())).collect();
-    let is_push = metadata.get("path").and_then(Value::as_str).is_some_and(|path| {
-        member::plain(path).contains("pushnotification")
-    });
+    let is_push = metadata
+        .get("path")
+        .and_then(Value::as_str)
+        .is_some_and(|path| member::plain(path).contains("pushnotification"));
     let error = match (code, kind) {
         (Code::PeerTaskNotFound, _) => {
             // One answer for tasks that do not exist and those of others, without a trace of which it was.

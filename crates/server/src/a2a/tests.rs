@@ -43,7 +43,11 @@ fn paths_are_operations_of_both_versions() {
         for (prefix, version) in [("", Version::V1_0), ("/v1", Version::V0_3)] {
             let body = if operation.sends() { json!({"a": 1}) } else { Value::Null };
             let found = read(method, &format!("/a2a/travel{prefix}{path}"), &body);
-            assert_eq!(found, Some(("travel".to_owned(), operation, version, params.clone())), "{method} {prefix}{path}");
+            assert_eq!(
+                found,
+                Some(("travel".to_owned(), operation, version, params.clone())),
+                "{method} {prefix}{path}"
+            );
         }
     }
     let list = read("GET", "/a2a/travel/tasks?includeArtifacts=true&contextId=c", &Value::Null).unwrap();

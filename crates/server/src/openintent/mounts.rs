@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use toolgate_api::mounts::{
-    AcceptMount, CheckMount, CheckedMount, CreateMount, CreatePeer, DefinitionHash, Finding, FindingSeverity, HiddenCharacters,
-    ListMounts, Mount, MountList, MountReview, MountSummary, MountTool, MountTransport, ProtocolEra, RejectMount,
-    RemoveMount, RemovedMount, ReviewMount, ServerIdentity, ServerReview, ServerState, ShowMount, ToolReview,
-    ToolState,
+    AcceptMount, CheckMount, CheckedMount, CreateMount, CreatePeer, DefinitionHash, Finding, FindingSeverity,
+    HiddenCharacters, ListMounts, Mount, MountList, MountReview, MountSummary, MountTool, MountTransport, ProtocolEra,
+    RejectMount, RemoveMount, RemovedMount, ReviewMount, ServerIdentity, ServerReview, ServerState, ShowMount,
+    ToolReview, ToolState,
 };
 use toolgate_api::reply::Removed;
 use toolgate_gate::authority::mounts;

@@ -3,7 +3,7 @@
 //! The test kit of the protocol is no package and is not part of these tests.
 
 mod guarding;
-mod network;
+pub mod network;
 mod owning;
 mod passing;
 mod peers;

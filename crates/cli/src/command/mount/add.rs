@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 use toolgate_api::credentials::{
     CreateCredentialInVault, CredentialInVaultRequest, Metadata, Reason, RevokeCredential,
 };
-use toolgate_api::mounts::{AcceptRequest, CreateMount, CreatePeer, HiddenCharacters, Mount, MountRequest, PeerRequest, ReviewMount};
+use toolgate_api::mounts::{
+    AcceptRequest, CreateMount, CreatePeer, HiddenCharacters, Mount, MountRequest, PeerRequest, ReviewMount,
+};
 use toolgate_api::parameters::Paging;
 use toolgate_api::vaults::{CreateVault, ListVaults, VaultRequest};
 use toolgate_model::credential::AuthType;

@@ -93,7 +93,8 @@ fn what_a_guardian_changes_of_a_request_and_of_a_response_is_put_back() {
 #[test]
 fn what_is_no_response_names_nothing_and_is_refused() {
     let step = step(Operation::Send, Binding::JsonRpc);
-    for result in [json!("x"), json!({}), json!({"jsonrpc": "2.0", "id": 1}), json!({"raw": "x", "content_type": "a"})] {
+    for result in [json!("x"), json!({}), json!({"jsonrpc": "2.0", "id": 1}), json!({"raw": "x", "content_type": "a"})]
+    {
         assert!(step.named_by(&result).is_err(), "{result}");
     }
     let error = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "no"}});

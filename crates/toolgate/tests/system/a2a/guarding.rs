@@ -68,7 +68,7 @@ fn a_stream_is_cut_by_what_two_pieces_spell_together_and_its_task_is_cancelled()
         let text = text(&came[0], "/text");
         assert!(text.contains("no secrets"), "{form:?}: {came:?}");
         let events = came[0]["events"].to_string();
-        assert!(events.contains("so the pass") && !events.contains("\"word is\"") , "{form:?}: {events}");
+        assert!(events.contains("so the pass") && !events.contains("\"word is\""), "{form:?}: {events}");
         until("the cancellation", || {
             let is_cancel = |request: &Value| {
                 let request = request.to_string();

@@ -78,7 +78,8 @@ impl Network {
 
     /// With a guardian on messages between agents.
     pub fn guarded(guardian: &ThirdParty) -> Self {
-        let hooks = r#"["a2a_send", "a2a_stream", "a2a_cancel", "a2a_get_task", "a2a_notification_config", "a2a_other"]"#;
+        let hooks =
+            r#"["a2a_send", "a2a_stream", "a2a_cancel", "a2a_get_task", "a2a_notification_config", "a2a_other"]"#;
         let url = guardian.url();
         let table = format!(
             "[[guardian]]\nname = \"security\"\nurl = \"{url}\"\ndialect = \"aos\"\ntimeout_milliseconds = 20000\n\
@@ -133,7 +134,13 @@ pub fn accept(admin: &Actor) -> Value {
     admin.post("/api/v1/mounts/travel/accept", &body).ok()
 }
 
-fn client(url: &str, agent: Option<&Actor>, (binding, version): (&str, &str), steps: &Value, known: &[(&str, &str)]) -> Vec<Value> {
+fn client(
+    url: &str,
+    agent: Option<&Actor>,
+    (binding, version): (&str, &str),
+    steps: &Value,
+    known: &[(&str, &str)],
+) -> Vec<Value> {
     let mut command = Command::new(python());
     // Nothing of this machine: no proxies, no other packages.
     command.env_clear().arg("-B").arg(script("client.py")).args([url, binding, version, &steps.to_string()]);
@@ -160,7 +167,9 @@ fn numbered(value: &Value, ids: &mut Vec<String>) -> Value {
             let kept = members.iter().filter(|(name, _)| !matches!(name.as_str(), "timestamp" | "state" | "totalSize"));
             kept.map(|(name, value)| (name.clone(), numbered(value, ids))).collect::<serde_json::Map<_, _>>().into()
         }
-        Value::String(text) if text.len() >= 32 && text.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-') => {
+        Value::String(text)
+            if text.len() >= 32 && text.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-') =>
+        {
             let place = ids.iter().position(|known| known == text).unwrap_or_else(|| {
                 ids.push(text.clone());
                 ids.len() - 1
