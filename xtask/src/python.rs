@@ -1,5 +1,5 @@
 //! Python packages that the tests run unmodified, in their own environment under `target/`: the official clients of
-//! OpenIntent and of the Model Context Protocol, agent frameworks, schemathesis, which checks the OpenAPI document,
+//! OpenIntent, of the Model Context Protocol and of A2A, agent frameworks, schemathesis, which checks the OpenAPI document,
 //! and a client generator, which must understand it; and what builds and checks our own client.
 
 use std::fs;
@@ -12,8 +12,9 @@ use crate::process::{program, root, run};
 pub const VARIABLE: &str = "TOOLGATE_TEST_PYTHON";
 
 /// Hypothesis generates the requests of schemathesis: another version would generate others.
-const PACKAGES: [&str; 16] = [
+const PACKAGES: [&str; 17] = [
     "openintent==0.17.0",
+    "a2a-sdk[http-server]==1.3.0",
     "schemathesis==4.32.5",
     "hypothesis==6.170.15",
     "openapi-python-client==0.29.1",

@@ -25,6 +25,16 @@ endpoints! {
         errors: [BadGateway = "The server could not be inspected; the message says why."],
     }
 
+    /// Add a peer agent
+    ///
+    /// Fetches its A2A card and stores it, quarantined. From then on it is a mount: it is reviewed, accepted, inspected and
+    /// removed as one. Needs `tools.manage` and `agents.act_as`.
+    CreatePeer = POST "/api/v1/peers" as "create_peer" {
+        body: PeerRequest = {"name": "travel", "url": "https://travel.example.com"},
+        reply: CREATED Mount = "The peer, as a mount without tools.",
+        errors: [BadGateway = "The card could not be fetched or used; the message says why."],
+    }
+
     /// List mounts
     ///
     /// Needs `tools.manage`.
@@ -117,6 +127,23 @@ pub struct MountRequest {
 
 impl RequestBody for MountRequest {}
 
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PeerRequest {
+    /// The service that it is called as, and its name in `/a2a/{name}`.
+    pub name: ServiceName,
+    /// The URL below which its card is: `/.well-known/agent-card.json` is appended, here or at the origin.
+    pub url: String,
+    /// The credential that it is called with: one of the service `name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential_id: Option<CredentialId>,
+    /// For a peer that needs no secret: the vault in which a credential without material is made, so that it can be granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vault_id: Option<VaultId>,
+}
+
+impl RequestBody for PeerRequest {}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HiddenCharacters {
@@ -194,6 +221,8 @@ pub struct MountSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MountTransport {
+    /// A peer agent, over A2A.
+    A2a,
     Http,
     Stdio,
 }
@@ -211,7 +240,7 @@ pub enum ProtocolEra {
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
     Accepted,
-    /// Its identity differs from the accepted one; its tools stay usable.
+    /// Its identity differs from the accepted one; its tools stay usable. Those of a peer agent do not.
     Changed,
     New,
     /// It has another name than the one that was accepted; none of its tools is usable.
@@ -233,6 +262,9 @@ pub struct ServerIdentity {
     /// The SHA-256 of command and working directory, if it is a process. Said by the gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The card of a peer agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<Map<String, Value>>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

@@ -38,6 +38,7 @@ mod material;
 mod mcp;
 mod mount;
 mod paging;
+mod peer;
 mod plan;
 mod policy;
 mod profile;
@@ -100,6 +101,7 @@ enum Command {
     Diff(workflow::Diff),
     Export(workflow::Export),
     Mount(mount::Mount),
+    Peer(peer::Peer),
     Tool(tool::Tool),
     Invocation(invocation::Invocation),
     Intent(intent::Intent),
@@ -219,6 +221,7 @@ impl CommandLine {
             Command::Service(Service { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Provider(Provider { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Mount(Mount { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Peer(Peer { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Intent(Intent { connection, action }) => asked(&connection, action.run(&connection)),
@@ -255,6 +258,7 @@ use invocation::Invocation;
 use key::Key;
 use local::LocalCommands;
 use mount::Mount;
+use peer::Peer;
 use plan::Plan;
 use policy::Policy;
 use provider::Provider;

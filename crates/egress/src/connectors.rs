@@ -2,6 +2,7 @@
 //! of the secret from the response before it is passed on.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use base64::Engine;
@@ -34,6 +35,9 @@ mod stream;
 
 /// From this size, in bytes, a response is processed on another thread.
 pub(crate) const LARGE: usize = 8 * 1024;
+
+/// How long a request may take that follows a call.
+const FOLLOW_UP: Duration = Duration::from_secs(5);
 
 /// Calls services over HTTP.
 pub struct Connectors {
@@ -81,6 +85,13 @@ impl Source for Connectors {
             }
             // INVARIANT: the gate passes a request, and the secret of its credential where the action needs one.
             _ => Err(not_executable("the credential's metadata is wrong")),
+        }
+    }
+
+    async fn follow_up(&self, call: &Admitted, access: Access<'_>, request: &RenderedRequest) -> Execution {
+        match call.credential() {
+            Some(used) => self.send(call, request, used, access, deadline_after(FOLLOW_UP)).await,
+            None => Err(not_executable("the call has no credential")),
         }
     }
 }

@@ -40,6 +40,7 @@ use crate::time::deadline_after;
 
 pub use self::stdio::StdioMount;
 
+mod card;
 mod farewell;
 mod greeting;
 mod guarded;

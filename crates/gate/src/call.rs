@@ -39,6 +39,7 @@ pub(crate) use self::request::{AskedHook, Call, Detaching, ToolStanding};
 use self::request::{CallOptions, require_permitted};
 
 mod admit;
+mod agent_tasks;
 mod approve;
 pub(crate) mod authorize;
 mod binding;

@@ -35,6 +35,13 @@ impl Refusal {
         self
     }
 
+    /// Adds to the sentence for people.
+    #[must_use]
+    pub(crate) fn adding(mut self, told: &str) -> Self {
+        self.reason.push_str(told);
+        self
+    }
+
     /// Sets the stage of the pipeline, unless it is already set.
     #[must_use]
     pub fn at(mut self, stage: Stage) -> Self {

@@ -9,6 +9,7 @@ use crate::transaction::Transaction;
 
 pub mod administration;
 pub mod admission;
+mod agent_tasks;
 pub mod approval_decisions;
 pub mod approval_links;
 pub mod approval_sessions;

@@ -34,6 +34,7 @@ mod contract {
     mod abandoned;
     mod administration;
     mod admission;
+    mod agent_tasks;
     mod approval_decisions;
     mod approval_links;
     mod approval_reaping;

@@ -3,6 +3,7 @@
 //!
 //! No I/O, no async and no clock: time and randomness are parameters.
 
+pub mod a2a;
 pub mod approval;
 pub mod arguments;
 pub mod audit_export;

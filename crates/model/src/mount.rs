@@ -1,5 +1,8 @@
 //! Mounted MCP servers: what is known of a server, what a person has accepted of it, and what it offers now. A tool is
 //! pinned by the hash of the definition that was accepted; any other definition is quarantined until a person accepts it.
+//!
+//! A peer agent is a mount too: what it says about itself is its card, it has no tools to decide on one by one, and nothing
+//! of it can be used while its card is another one than the accepted.
 
 use serde_json::Value;
 
@@ -82,6 +85,18 @@ pub enum MountAddress {
     Http { url: BaseUrl },
     /// A process that the operator has configured under the name of the mount.
     Stdio,
+    /// A peer agent, whose card is below this URL.
+    Agent { url: BaseUrl },
+}
+
+impl MountAddress {
+    /// What is spoken there, as it is stored.
+    pub fn protocol(&self) -> &'static str {
+        match self {
+            Self::Http { .. } | Self::Stdio => "mcp",
+            Self::Agent { .. } => "a2a",
+        }
+    }
 }
 
 /// The revisions of the protocol that work alike.

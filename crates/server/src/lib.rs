@@ -2,6 +2,7 @@
 //!
 //! No authorization is decided here, and no transport depends on a stage of the pipeline.
 
+mod a2a;
 mod accepted;
 pub mod aos;
 pub mod approvals;

@@ -2,11 +2,13 @@
 //! the three versions before it, in which a client opens a session. Every caller sees one server whose tools are those
 //! that it may call.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::routing::{delete, get, post};
 use http::Method;
+use http::request::Parts;
 use toolgate_gate::ports::clock::Clock;
 
 use crate::router::Route;
@@ -79,6 +81,16 @@ pub struct Mcp {
 impl Mcp {
     pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Self {
         Self { sessions: Sessions::new(&settings, clock), settings }
+    }
+
+    /// Where people reach this gate with a browser.
+    pub(crate) fn public_url(&self) -> Option<&str> {
+        self.settings.public_url.as_deref()
+    }
+
+    /// Refuses a request that a web page from elsewhere sends.
+    pub(crate) fn check_origin(&self, parts: &Parts, client: IpAddr) -> Result<(), &'static str> {
+        origin::check(parts, client, &self.settings)
     }
 }
 

@@ -76,6 +76,7 @@ pub fn routes() -> Vec<Route> {
         special::<ApplyWorkflow, _, _>(workflows::apply),
         endpoint(workflows::export),
         endpoint(mounts::create),
+        endpoint(mounts::create_peer),
         endpoint(mounts::list),
         endpoint(mounts::show),
         endpoint(mounts::remove),

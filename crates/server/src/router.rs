@@ -10,6 +10,7 @@ use http::{HeaderMap, Method, Uri};
 use toolgate_gate::Gate;
 use toolgate_gate::refusal::{Code, Refusal};
 
+use crate::a2a;
 use crate::aos::{self, HookSettings};
 use crate::approvals;
 use crate::limiter::{BodyMemory, InFlightLimit, Limiter};
@@ -73,6 +74,7 @@ pub fn router(app: Arc<App>) -> Router {
         .chain(aos::routes())
         .chain(mcp::routes())
         .chain(llm::routes())
+        .chain(a2a::routes())
     {
         router = router.route(route.path, route.handler);
     }

@@ -5,12 +5,11 @@ use std::fmt::Display;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use toolgate_api::mounts::{
-    AcceptMount, AcceptRequest, CheckMount, ListMounts, Mount as Mounted, MountReview, RejectMount, RejectRequest,
-    RemoveMount, ReviewMount, ShowMount,
+    AcceptMount, AcceptRequest, CheckMount, ListMounts, Mount as Mounted, MountReview, MountTransport, RejectMount,
+    RejectRequest, RemoveMount, ReviewMount, ShowMount,
 };
 
-use self::add::Add;
-pub(crate) use self::add::mounts_vault;
+pub(crate) use self::add::{Add, Added, mounts_vault};
 use super::{Connection, Failure};
 use crate::client::{Client, ClientError};
 use crate::output::{self, Report, clean, table_of};
@@ -94,7 +93,7 @@ impl Action {
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
-            Self::Add(add) => add.run(&client, connection.json).await,
+            Self::Add(add) => add.run(&client, connection.json, Added::Server).await,
             Self::List => {
                 let list = client.to::<ListMounts>().send().await?;
                 let columns = [
@@ -174,8 +173,12 @@ impl Decisions {
             mount = Some(client.to::<RejectMount>().named(&self.name).body(&body).send().await?);
         }
         let were = if accepts == 1 { "was" } else { "were" };
-        let text = format!("{accepts_text} {were} accepted and {rejects} rejected.");
-        let aside = mount.as_ref().filter(|_| accepts > 0).map(granting).unwrap_or_default();
+        let peer = mount.as_ref().filter(|mount| mount.summary.transport == MountTransport::A2a);
+        let text = match peer {
+            Some(_) => "the card was accepted.".to_owned(),
+            None => format!("{accepts_text} {were} accepted and {rejects} rejected."),
+        };
+        let aside = mount.as_ref().filter(|_| accepts > 0 || peer.is_some()).map(granting).unwrap_or_default();
         Ok(Report::new(json!({"accepted": accepts, "rejected": rejects, "mount": mount}), text).with_aside(aside))
     }
 
@@ -210,6 +213,10 @@ fn described(mount: &Mounted) -> String {
 /// How agents get the tools of a mount.
 fn granting(mount: &Mounted) -> String {
     match mount.summary.credential_id {
+        Some(credential) if mount.summary.transport == MountTransport::A2a => format!(
+            "Let an agent talk to it with `toolgate grant create AGENT {credential} --scope a2a.send --scope a2a.stream \
+             --scope a2a.read --scope a2a.cancel`."
+        ),
         Some(credential) => format!(
             "Let an agent call them with `toolgate grant create AGENT {credential} --scope TOOL`, with a --scope for each tool."
         ),

@@ -29,7 +29,7 @@ use super::questions::{Questions, UNANSWERED};
 use super::reporter::Reporter;
 use super::result::{Raw, malformed};
 use crate::adapter::{OutboundCall, not_executable};
-use crate::body::DEFAULT_BODY_LIMIT;
+use crate::body::{DEFAULT_BODY_LIMIT, InboundResponse};
 use crate::client::{GuardedClient, OpenResponse};
 use crate::connectors::adapter;
 use crate::pool::PoolKey;
@@ -249,6 +249,40 @@ impl Endpoint<'_> {
             None => PostedBody::Whole { bytes: response.body, truncated: response.truncated },
         };
         Ok(Posted { status, headers, body })
+    }
+
+    /// Fetches a document, with the credential of the server.
+    pub(super) async fn get(
+        &self,
+        url: &Url,
+        headers: &[Header],
+        body_limit: usize,
+        redactor: &mut Redactor,
+    ) -> Result<InboundResponse, SourceFailure> {
+        if self.adapter == AdapterName::Webhook {
+            return Err(not_executable("an agent takes no webhooks; give its credential another adapter"));
+        }
+        let request = RenderedRequest { method: HttpMethod::Get, url: url.clone(), headers: Vec::new(), body: None };
+        let outbound = OutboundCall {
+            body_limit,
+            invocation: self.invocation,
+            pool: self.pool,
+            auth_type: self.auth_type,
+            connection: self.connection,
+            placement: self.placement,
+            tool: self.tool,
+            parameters: &Value::Null,
+            request: &request,
+            hosts: self.hosts,
+            deadline: self.deadline,
+            now: self.now,
+            material: self.material,
+            renewal: self.renewal,
+            traced: self.traced,
+            more_headers: headers,
+            events: None,
+        };
+        adapter(self.adapter).carry_out(self.client, outbound, redactor).await
     }
 
     /// The response to the request of this id.

@@ -15,13 +15,13 @@ use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
 use toolgate_model::service::ToolName;
 
-use super::McpMounts;
 use super::greeting::Greeting;
 use super::guarded::GuardedPeer;
 use super::http::Endpoint;
 use super::listing::{Peer, tools};
 use super::servers::{HttpPeer, PeerUser, ServerKey};
 use super::stdio::ProcessPeer;
+use super::{McpMounts, card};
 use crate::adapter::not_executable;
 use crate::pool::PoolKey;
 use crate::time::deadline_after;
@@ -54,7 +54,7 @@ impl MountLink for McpMounts {
             None => (Arc::default(), &NoRenewal),
         };
         let inspected = match &mount.transport {
-            MountTransport::Http { url, credential } => {
+            MountTransport::Http { url, credential } | MountTransport::Agent { url, credential } => {
                 let credential = credential.as_deref();
                 self.inspect_server((mount, &user), url, credential, (&material, renewal), &mut redactor).await
             }
@@ -114,6 +114,9 @@ impl McpMounts {
             reporter: None,
             questions: None,
         };
+        if let MountTransport::Agent { .. } = &mount.transport {
+            return card::fetch(&endpoint, redactor).await;
+        }
         let server = self.servers.of(ServerKey { tenant: &mount.tenant, url: url.as_url(), pool });
         let ids = || self.next_id();
         // What announces a change whenever it is inspected must not be inspected forever.
@@ -153,6 +156,7 @@ async fn offer(greeting: &Greeting, peer: &mut dyn Peer) -> Result<ServerOffer, 
         capabilities: greeting.capabilities.clone(),
         tools,
         command: None,
+        card: None,
     })
 }
 
@@ -165,6 +169,9 @@ fn redact(offer: &mut ServerOffer, redactor: &Redactor) {
     }
     for value in offer.capabilities.values_mut() {
         redactor.redact_json(value);
+    }
+    if let Some(card) = &mut offer.card {
+        redactor.redact_json(card);
     }
     for tool in &mut offer.tools {
         redactor.redact_text(&mut tool.name);

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+use toolgate_model::a2a::check_card;
 use toolgate_model::connection::AuthPlacement;
 use toolgate_model::credential::{AuthType, Credential, ServiceName};
 use toolgate_model::id::{CredentialId, VaultId};
@@ -169,6 +171,17 @@ impl MountAdministration {
         self.mounts.mounts(caller.tenant()).await
     }
 
+    /// The card of a peer agent as it was accepted, for callers that may use something of it; `None` for all others.
+    pub async fn accepted_card(&self, caller: &Caller, peer: &ServiceName) -> Result<Option<Value>, Refusal> {
+        let callable = self.administration.callable_tools(caller).await?;
+        if !callable.iter().any(|tool| tool.service == *peer) {
+            return Ok(None);
+        }
+        let known = self.mounts.mount(caller.tenant(), peer).await?;
+        let accepted = known.map(|(mount, _)| mount).filter(|mount| !mount.is_server_quarantined());
+        Ok(accepted.and_then(|mount| mount.pinned?.card))
+    }
+
     /// A mount with its tools.
     pub async fn mount(&self, caller: &Caller, name: &ServiceName) -> Result<MountedServer, Refusal> {
         if !caller.may(Permission::ManageTools) {
@@ -319,11 +332,14 @@ impl MountAdministration {
         credential: Option<&Credential>,
     ) -> Result<Offer, String> {
         let transport = match address {
-            MountAddress::Http { url } => {
+            MountAddress::Http { url } | MountAddress::Agent { url } => {
                 let credential = credential.cloned().map(MountCredential::of).transpose();
                 let credential = credential.map_err(|refusal| refusal.reason().to_owned())?;
                 let credential = credential.filter(|used| used.placement != AuthPlacement::Nowhere).map(Box::new);
-                MountTransport::Http { url: url.clone(), credential }
+                match address {
+                    MountAddress::Agent { .. } => MountTransport::Agent { url: url.clone(), credential },
+                    _ => MountTransport::Http { url: url.clone(), credential },
+                }
             }
             MountAddress::Stdio => {
                 // One without material is there to be granted only.
@@ -380,7 +396,11 @@ impl MountAdministration {
 }
 
 fn read_offer(offer: ServerOffer) -> Result<Offer, String> {
-    let ServerOffer { era, server, instructions, capabilities, tools, command, protocol_version: _ } = offer;
+    let ServerOffer { era, server, instructions, capabilities, tools, command, protocol_version: _, card } = offer;
+    if let Some(card) = card {
+        check_card(&card)?;
+        return Offer::read(era, ServerIdentity::of_card(card), []);
+    }
     let identity = ServerIdentity::new(
         &server.name,
         server.title.as_deref(),

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolgate_model::credential::Credential;
 use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
+use toolgate_model::service::RenderedRequest;
 
 use super::Admitted;
 use super::Pipeline;
@@ -97,7 +98,11 @@ impl Pipeline {
             }
         };
         let execution = self.execute_into(admitted, opened, stream.as_ref()).await;
-        Executed { execution, streamed: stream.and_then(GuardedStream::finish) }
+        let mut streamed = stream.and_then(GuardedStream::finish);
+        if let Some(streamed) = streamed.as_mut().filter(|streamed| streamed.is_denied) {
+            self.cancel_task(admitted, streamed).await;
+        }
+        Executed { execution, streamed }
     }
 
     async fn execute_into(&self, admitted: &Admitted, opened: Opened, stream: Option<&GuardedStream<'_>>) -> Execution {
@@ -116,26 +121,48 @@ impl Pipeline {
                 let client = admitted.call().client.as_deref();
                 let client = client.map(|link| GuardedClient { pipeline: self, admitted, link });
                 let client = client.as_ref().map(|client| client as &dyn ClientLink);
+                let guarded = stream;
                 let stream = stream.map(|stream| stream as &dyn EventStream);
                 let access = Access { material, redactor, renewal: &renewal, messages: &messages, client, stream };
                 let executing = source.execute(admitted, Some(access));
-                self.unless_stopped(admitted, executing, || renewal.renewing.load(Ordering::Acquire)).await
+                let is_renewing = || renewal.renewing.load(Ordering::Acquire);
+                self.unless_stopped(admitted, guarded, executing, is_renewing).await
             }
-            None => self.unless_stopped(admitted, source.execute(admitted, None), || false).await,
+            None => self.unless_stopped(admitted, stream, source.execute(admitted, None), || false).await,
         }
     }
 
+    /// Sends one more request of an admitted call, with its credential.
+    pub(super) async fn follow_up(&self, admitted: &Admitted, request: &RenderedRequest) -> Execution {
+        let failed = |reason: &str| SourceFailure::not_sent(FailureKind::Proxy, reason);
+        let opened = self.open(admitted.eligible()).await.and_then(Result::ok);
+        let Some((Unsealed { material, redactor }, used)) = opened.zip(admitted.credential()) else {
+            return Err(failed("the credential could not be unsealed"));
+        };
+        let renewal = CredentialRenewal::new(self, self.audit(&admitted.call().caller), used.credential);
+        let messages = self.messages_of_call(admitted);
+        let access = Access { material, redactor, renewal: &renewal, messages: &messages, client: None, stream: None };
+        admitted.source().follow_up(admitted, access, request).await
+    }
+
     /// Cuts the execution off when the calls of the agent are stopped, or its caller is gone and nobody can get its result:
-    /// dropping it closes its connection or cancels its request. While it renews its credential it goes on, because a service
-    /// that has rotated a secret tells it once.
+    /// dropping it closes its connection or cancels its request. A stream also ends when its authority does. While it renews its credential it
+    /// continues, because a service that has rotated a secret tells it once.
     async fn unless_stopped(
         &self,
         admitted: &Admitted,
+        stream: Option<&GuardedStream<'_>>,
         executing: impl Future<Output = Execution>,
         is_renewing: impl Fn() -> bool,
     ) -> Execution {
         let call = admitted.call();
         tokio::pin!(executing);
+        let ended = async {
+            match stream {
+                Some(stream) => (stream, stream.ended().await),
+                None => std::future::pending().await,
+            }
+        };
         let (kind, reason) = tokio::select! {
             biased;
             execution = &mut executing => return execution,
@@ -147,6 +174,11 @@ impl Pipeline {
                 let reason = "the client cancelled the call or closed its connection; the server was told so, and may \
                               have executed it";
                 (FailureKind::Abandoned, reason.to_owned())
+            }
+            (stream, refusal) = ended => {
+                let reason = refusal.reason().to_owned();
+                stream.end_for(refusal);
+                (FailureKind::Cut, reason)
             }
         };
         if is_renewing() {

@@ -69,8 +69,12 @@ impl Pipeline {
         freshness: Freshness,
         run_state: &mut RunState,
     ) -> Result<Guarded, Refusal> {
+        self.require_tasks(call, &alternative.first.candidate, &call.parameters).await?;
         let guarded = self.guard_tool(call, alternative, freshness, run_state).await?;
         let mut guarded = self.guard_its_step(call, guarded, freshness, run_state).await?;
+        if let Some(modified) = &guarded.modified {
+            self.require_tasks(call, &guarded.alternative.first.candidate, modified).await?;
+        }
         let parameters = guarded.modified.as_ref().unwrap_or(&call.parameters);
         let (passed, decision) = self.guard_message(call, &guarded.alternative.first, parameters, freshness).await;
         if passed.is_err() && decision.is_some() {

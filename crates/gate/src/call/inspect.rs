@@ -92,6 +92,13 @@ impl Pipeline {
             inspected.result = Some(result);
             return inspected;
         }
+        let mut result = result;
+        if inspected.error.is_none()
+            && let Err(refusal) = self.take_tasks(admitted, &mut result).await
+        {
+            inspected.error = Some(CallError::from(refusal));
+            return inspected;
+        }
         // With policies, the newest count: a result is not inspected again.
         let freshness = if admitted.is_judged_by_policies() { Freshness::Newest } else { Freshness::Recent };
         let seen = Seen { call: admitted.call(), candidate: admitted.candidate(), parameters: admitted.parameters() };
@@ -205,7 +212,7 @@ impl Pipeline {
 
 /// A streamed result: guardians have decided about each part before it was passed on.
 fn inspected_stream(admitted: &Admitted, execution: Execution, streamed: Streamed) -> Inspected {
-    let Streamed { result, cut } = streamed;
+    let Streamed { result, cut, .. } = streamed;
     let charged = charged(admitted, Answered::Result(Some(&result)));
     let (http_status, error) = match execution {
         Ok(response) => (Some(response.http_status), None),

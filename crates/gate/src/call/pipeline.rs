@@ -22,8 +22,8 @@ use crate::ports::approver::Approver;
 use crate::ports::clock::Clock;
 use crate::ports::guardian::Guardian;
 use crate::ports::ledger::{
-    ApprovalSessions, Approvals, AuditContext, Calls, Credentials, DetachedCalls, GrantLookup, Invocations, Principals,
-    ToolSessions,
+    AgentTasks, ApprovalSessions, Approvals, AuditContext, Calls, Credentials, DetachedCalls, GrantLookup, Invocations,
+    Principals, ToolSessions,
 };
 use crate::ports::sealer::Sealer;
 use crate::ports::source::Sources;
@@ -38,6 +38,7 @@ pub struct Pipeline {
     pub(super) invocations: Arc<dyn Invocations>,
     pub(super) detached_calls: Arc<dyn DetachedCalls>,
     pub(super) tool_sessions: Arc<dyn ToolSessions>,
+    pub(super) agent_tasks: Arc<dyn AgentTasks>,
     pub(super) approvals: Arc<dyn Approvals>,
     pub(super) approval_sessions: Arc<dyn ApprovalSessions>,
     pub(super) principals: Arc<dyn Principals>,
@@ -76,6 +77,7 @@ impl Pipeline {
             invocations: ports.ledger.clone(),
             detached_calls: ports.ledger.clone(),
             tool_sessions: ports.ledger.clone(),
+            agent_tasks: ports.ledger.clone(),
             approvals: ports.ledger.clone(),
             approval_sessions: ports.ledger.clone(),
             principals: ports.ledger.clone(),

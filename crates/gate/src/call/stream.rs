@@ -1,8 +1,11 @@
 //! Streamed results: each part is held back until guardians have decided about it, and the first denial cuts the stream.
 
+use std::sync::{Mutex as StdMutex, PoisonError};
+
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::{Mutex, mpsc};
+use toolgate_model::a2a::Named;
 use toolgate_model::guard::Hook;
 use toolgate_model::step::{Step, StepStream, StreamEvent, StreamMode, Unit};
 
@@ -24,6 +27,8 @@ pub(super) struct GuardedStream<'a> {
     /// Whether rules or guardians inspect the result of the tool as a whole.
     inspects_whole: bool,
     state: Mutex<State>,
+    /// Why the call may not go on, whatever its events are.
+    ended: StdMutex<Option<Refusal>>,
 }
 
 struct State {
@@ -31,6 +36,8 @@ struct State {
     begun: bool,
     /// Why no more events are taken.
     cut: Option<Refusal>,
+    /// The tasks that are known to be the agent's.
+    named: Named,
 }
 
 /// What came of a stream.
@@ -38,6 +45,8 @@ pub(super) struct Streamed {
     /// What is recorded and charged.
     pub(super) result: Value,
     pub(super) cut: Option<Refusal>,
+    /// Whether it was cut for what an event contains.
+    pub(super) is_denied: bool,
 }
 
 impl<'a> GuardedStream<'a> {
@@ -62,14 +71,30 @@ impl<'a> GuardedStream<'a> {
             StreamMode::Off
         };
         let Some(stream) = step.stream(admitted.parameters(), mode) else { return Ok(None) };
-        let state = Mutex::new(State { stream, begun: false, cut: None });
-        Ok(Some(Self { pipeline, admitted, sink, mode, inspects_whole, state }))
+        let state = Mutex::new(State { stream, begun: false, cut: None, named: Named::default() });
+        Ok(Some(Self { pipeline, admitted, sink, mode, inspects_whole, state, ended: StdMutex::default() }))
+    }
+
+    /// Returns as soon as nobody may have, or wants, more of the stream.
+    pub(super) async fn ended(&self) -> Refusal {
+        tokio::select! {
+            () = self.sink.closed() => gone(),
+            refusal = self.pipeline.until_unauthorized(self.admitted) => refusal,
+        }
+    }
+
+    /// Ends the stream for this reason. Its execution is dropped, wherever it was.
+    pub(super) fn end_for(&self, refusal: Refusal) {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
     }
 
     /// `None` if no event came: then the result is one like any other.
     pub(super) fn finish(self) -> Option<Streamed> {
-        let State { stream, begun, cut } = self.state.into_inner();
-        begun.then(|| Streamed { result: stream.result(), cut })
+        let State { stream, begun, cut, .. } = self.state.into_inner();
+        let ended = self.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let is_denied = cut.as_ref().is_some_and(|cut| cut.code() != Code::CallCancelled);
+        let cut = cut.or(ended);
+        (begun || cut.is_some()).then(|| Streamed { result: stream.result(), cut, is_denied })
     }
 
     async fn release(&self, state: &mut State, units: Vec<Unit>) -> Result<(), Refusal> {
@@ -83,6 +108,7 @@ impl<'a> GuardedStream<'a> {
                 }
             }
             for event in state.stream.released(unit) {
+                self.pipeline.take_event(self.admitted, &event, &mut state.named).await?;
                 self.sink.send(event).await.map_err(|_| gone())?;
             }
         }

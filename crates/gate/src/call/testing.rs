@@ -98,6 +98,7 @@ impl Bench {
             invocations: unused.clone(),
             detached_calls: unused.clone(),
             tool_sessions: unused.clone(),
+            agent_tasks: unused.clone(),
             approvals: unused.clone(),
             approval_sessions: memory.clone(),
             principals: unused.clone(),

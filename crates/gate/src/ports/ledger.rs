@@ -4,6 +4,7 @@
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
+pub use self::agent_tasks::{AgentTasks, OwnTasks, OwnedTasks};
 pub use self::approval_links::{ApprovalLinks, CreateApprovalLink, RedeemApprovalLink};
 pub use self::approval_sessions::{ApprovalSessions, SessionTerms, SetSessionTerms};
 pub use self::approval_webhooks::{AdvanceWebhook, ApprovalWebhooks, LeaseWebhook, WebhookBacklog};
@@ -59,6 +60,7 @@ pub use self::workflows::{
     WorkflowState, WorkflowStep, WorkflowWork, Workflows,
 };
 
+mod agent_tasks;
 mod approval_links;
 mod approval_sessions;
 mod approval_webhooks;
@@ -109,6 +111,7 @@ pub trait Ledger:
     + Grants
     + Services
     + Mounts
+    + AgentTasks
     + Policies
     + GrantLookup
     + Calls

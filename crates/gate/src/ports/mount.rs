@@ -128,6 +128,12 @@ pub enum MountTransport {
         /// What requests are sent with; `None` for a server that needs nothing.
         credential: Option<Box<MountCredential>>,
     },
+    /// A peer agent, whose card is below this URL.
+    Agent {
+        url: BaseUrl,
+        /// What the card is fetched with; `None` for a peer that needs nothing.
+        credential: Option<Box<MountCredential>>,
+    },
     /// A process that the operator has configured.
     Stdio {
         /// Its name in the configuration.
@@ -176,6 +182,8 @@ pub struct ServerOffer {
     pub tools: Vec<OfferedTool>,
     /// The digest of what starts it, if it is a process.
     pub command: Option<String>,
+    /// The card of a peer agent, which is all that one offers.
+    pub card: Option<Value>,
 }
 
 /// Who a server says that it is.

@@ -9,6 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use toolgate_model::client_input::{InputCapabilities, ServerState};
 use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
+use toolgate_model::service::RenderedRequest;
 
 use crate::action::Action;
 use crate::call::Admitted;
@@ -61,6 +62,12 @@ pub trait Source: Send + Sync {
 
     /// Executes one call, within its deadline, with access to the one credential that it needs, if it needs one.
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution;
+
+    /// Sends one more request that belongs to a call which was executed, such as the one that stops what it has begun. Takes
+    /// a few seconds at most.
+    async fn follow_up(&self, _: &Admitted, _: Access<'_>, _: &RenderedRequest) -> Execution {
+        Err(SourceFailure::not_sent(FailureKind::NotExecutable, "this source sends one request for a call"))
+    }
 }
 
 /// The reserved resources of a call; released on drop.

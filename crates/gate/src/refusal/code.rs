@@ -173,6 +173,10 @@ codes! {
     ParametersInvalid, Invalid => "PARAMETERS_INVALID",
     /// The caller lacks a permission.
     PermissionDenied, Forbidden => "PERMISSION_DENIED",
+    /// A peer agent returned something that is no response of its protocol, or not one to this caller.
+    PeerResponseInvalid, BadGateway => "PEER_RESPONSE_INVALID",
+    /// A task or context of a peer agent that does not exist, or that is not the caller's.
+    PeerTaskNotFound, NotFound => "PEER_TASK_NOT_FOUND",
     PlanNotFound, NotFound => "PLAN_NOT_FOUND",
     /// A plan that cannot become what was asked for, or that has ended.
     PlanStateInvalid, Conflict => "PLAN_STATE_INVALID",

@@ -7,6 +7,7 @@ use toolgate_model::event::{EventPayload, GrantRevoked};
 use toolgate_model::id::{CredentialId, GrantId, TaskId};
 use toolgate_model::principal::PrincipalId;
 
+use super::agent_tasks;
 use super::record::{Entry, record_all};
 use crate::sql::{Failure, Value};
 use crate::transaction::Transaction;
@@ -52,8 +53,10 @@ pub async fn revoke_below<T: Transaction>(
     let rows = transaction.query(&sql, &parameters).await?;
     let count = u64::try_from(rows.len()).unwrap_or(u64::MAX);
     let mut entries = Vec::with_capacity(rows.len());
+    let mut revoked = Vec::with_capacity(rows.len());
     for row in &rows {
         let grant = row.parsed(0, GrantId::parse)?;
+        revoked.push(grant);
         let agent = row.parsed(1, PrincipalId::parse)?;
         let context: GrantContext = row.json(2)?;
         let (reason, cascade_count) = match &cascade {
@@ -72,6 +75,7 @@ pub async fn revoke_below<T: Transaction>(
         (EventPayload::GrantRevoked(revoked), _) => (true, Some(revoked.grant_id)),
         _ => (true, None),
     });
+    agent_tasks::forget_grants(transaction, &audit.tenant, &revoked).await?;
     record_all(transaction, audit, entries).await?;
     Ok(count)
 }

@@ -22,7 +22,7 @@ const REGISTERED_LIMIT: usize = 4 * 1024 * 1024;
 
 /// The columns of a mount, in the order in which [`read_mount`] takes them.
 pub const MOUNT_COLUMNS: &str = "name, tenant, url, trusted, hidden_characters, credential, era, pinned, seen, checked_at, \
-     failure, created_at, updated_at, declared";
+     failure, created_at, updated_at, declared, protocol";
 /// The columns of a tool, in the order in which [`read_tool`] takes them.
 const TOOL_COLUMNS: &str = "upstream, tool, state, pinned, pinned_hash, seen, seen_hash";
 
@@ -39,9 +39,11 @@ pub fn read_mount(row: &Row) -> Result<Mount, SqlError> {
     Ok(Mount {
         name: row.parsed(0, ServiceName::parse)?,
         tenant: row.parsed(1, TenantId::parse)?,
-        address: match row.optional_parsed(2, BaseUrl::parse)? {
-            Some(url) => MountAddress::Http { url },
-            None => MountAddress::Stdio,
+        address: match (row.optional_parsed(2, BaseUrl::parse)?, row.text(14)?) {
+            (Some(url), "mcp") => MountAddress::Http { url },
+            (Some(url), "a2a") => MountAddress::Agent { url },
+            (None, "mcp") => MountAddress::Stdio,
+            _ => return Err(corrupt("protocol")),
         },
         trusted: row.integer(3)? != 0,
         hidden_characters: rule.map(|&(_, rule)| rule).ok_or_else(|| corrupt("hidden_characters"))?,

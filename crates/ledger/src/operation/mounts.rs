@@ -15,13 +15,13 @@ use toolgate_model::mount::{MOUNT_LIMIT, Mount, MountAddress, MountTool, ToolCha
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
-use super::Operation;
 use super::administration::{Administration, Entitled};
 use super::mount_rows::{
     MOUNT_COLUMNS, delete_tools, insert_tools, mount, not_found, read_mount, register, tools, update_mount,
 };
 use super::record::{Entry, record, record_all};
 use super::services::next_revision;
+use super::{Operation, agent_tasks};
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
@@ -88,11 +88,11 @@ impl Administration for AddMount {
             return Err(Refusal::new(Code::AlreadyExists, reason).into());
         }
         let url = match &mount.address {
-            MountAddress::Http { url } => Some(url.to_string()),
+            MountAddress::Http { url } | MountAddress::Agent { url } => Some(url.to_string()),
             MountAddress::Stdio => None,
         };
         let sql = format!(
-            "INSERT INTO mounts ({MOUNT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+            "INSERT INTO mounts ({MOUNT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
         );
         let pinned = mount.pinned.as_ref().map(|server| to_canonical_string(&server.to_json()));
         let parameters = values![
@@ -110,6 +110,7 @@ impl Administration for AddMount {
             by.time,
             by.time,
             mount.declared,
+            mount.address.protocol(),
         ];
         transaction.execute(&sql, parameters).await?;
         insert_tools(transaction, mount, self.tools.iter()).await?;
@@ -139,6 +140,7 @@ impl Administration for RemoveMount {
         transaction.execute(sql, values![&by.tenant, &self.name]).await?;
         let sql = "DELETE FROM services WHERE tenant = $1 AND service = $2";
         transaction.execute(sql, values![&by.tenant, &self.name]).await?;
+        agent_tasks::forget_peer(transaction, &by.tenant, &self.name).await?;
         let payloads = [
             EventPayload::MountRemoved(MountRemoved { mount: self.name.clone() }),
             EventPayload::ServiceRemoved(ServiceRemoved { service: self.name.clone(), version: version() }),

@@ -16,7 +16,7 @@ use toolgate_model::time::Timestamp;
 
 use super::administration::{Administration, Entitled};
 use super::record::{Entry, record};
-use super::{Operation, mount_rows, tool_names};
+use super::{Operation, agent_tasks, mount_rows, tool_names};
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
@@ -155,6 +155,7 @@ impl Administration for RemoveService {
             };
             return Err(Refusal::new(Code::ServiceNotFound, reason).into());
         }
+        agent_tasks::forget_peer(transaction, tenant, &self.service).await?;
         for row in &rows {
             let version = row.parsed(0, ServiceVersion::parse)?;
             let payload = EventPayload::ServiceRemoved(ServiceRemoved { service: self.service.clone(), version });

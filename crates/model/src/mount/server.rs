@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::a2a::{Operation, pinned_card};
 use crate::canonical::to_canonical;
 use crate::merkle::sha256;
 use crate::scope::Scope;
@@ -25,6 +26,8 @@ pub struct ServerIdentity {
     pub capabilities: BTreeSet<Capability>,
     /// The digest of what starts it, if it is a process: the gate's own word.
     pub command: Option<String>,
+    /// The card of a peer agent.
+    pub card: Option<Value>,
 }
 
 /// A part of the protocol that the gate forwards to servers that declare it.
@@ -73,6 +76,7 @@ impl ServerIdentity {
             instructions: instructions.map(|text| cut(text, INSTRUCTIONS_LIMIT)),
             capabilities: Capability::ALL.into_iter().filter(declared).collect(),
             command: None,
+            card: None,
         }
     }
 
@@ -82,18 +86,30 @@ impl ServerIdentity {
         Self { command, ..self }
     }
 
+    /// A peer agent with this card.
+    pub fn of_card(card: Value) -> Self {
+        let text = |name: &str| card.get(name).and_then(Value::as_str).unwrap_or_default();
+        Self { card: Some(card.clone()), ..Self::new(text("name"), None, text("version"), None, &Map::new()) }
+    }
+
     /// What a person confirms by accepting the server: the hash of everything but its version.
     pub fn hash(&self) -> String {
         let mut pinned = self.to_json();
         if let Some(members) = pinned.as_object_mut() {
             members.remove("version");
+            if let Some(card) = members.get_mut("card") {
+                *card = pinned_card(card);
+            }
         }
         format!("sha256:{}", sha256(&to_canonical(&pinned)).to_hex())
     }
 
-    /// The scopes of what is forwarded besides tools.
+    /// The scopes of what is forwarded besides tools; of a peer agent those of all its operations.
     pub fn scopes(&self) -> impl Iterator<Item = Scope> {
-        self.capabilities.iter().filter_map(|capability| Scope::parse(capability.scope()).ok())
+        let capabilities = self.capabilities.iter().map(|capability| capability.scope());
+        let operations = Operation::ALL.iter().filter(|operation| self.card.is_some() && !operation.is_push());
+        let scopes = capabilities.chain(operations.map(|operation| operation.scope()));
+        scopes.filter_map(|scope| Scope::parse(scope).ok())
     }
 
     /// As it is stored and shown.
@@ -109,6 +125,7 @@ impl ServerIdentity {
                 members.insert(member.to_owned(), json!(text));
             }
         }
+        members.extend(self.card.as_ref().map(|card| ("card".to_owned(), card.clone())));
         Value::Object(members)
     }
 
@@ -126,6 +143,7 @@ impl ServerIdentity {
                 .filter(|capability| listed.iter().any(|listed| listed == capability.as_str()))
                 .collect(),
             command: text("command").map(str::to_owned),
+            card: value.get("card").cloned(),
         })
     }
 }
@@ -168,6 +186,24 @@ mod tests {
             one.clone().started_by(Some("sha256:1".to_owned())),
         ] {
             assert_ne!(other.hash(), one.hash());
+        }
+    }
+
+    #[test]
+    fn a_card_is_confirmed_except_for_its_version_and_signatures() {
+        let card = json!({"name": "travel", "description": "Books.", "version": "1", "signatures": [{}], "x": 1});
+        let one = ServerIdentity::of_card(card.clone());
+        assert_eq!(ServerIdentity::from_json(&one.to_json()), Some(one.clone()));
+        for (member, value, confirmed) in [
+            ("version", json!("2"), true),
+            ("signatures", json!([]), true),
+            ("description", json!("Books flights."), false),
+            ("name", json!("other"), false),
+            ("x", json!(2), false),
+        ] {
+            let mut other = card.clone();
+            other[member] = value;
+            assert_eq!(ServerIdentity::of_card(other).hash() == one.hash(), confirmed, "{member}");
         }
     }
 

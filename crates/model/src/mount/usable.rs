@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::conversion::presented;
 use super::{Capability, Mount, MountAddress, MountTool, ToolState, convert};
+use crate::a2a;
 use crate::descriptor::{Egress, SafetyTier, SourceKind};
 use crate::scope::Scope;
 use crate::service::reading::refuse;
@@ -23,6 +24,11 @@ pub fn version() -> ServiceVersion {
 /// The service of a mount: the tools that are accepted, by their pinned definitions, and what the gate forwards of the rest
 /// of the protocol. Nothing as long as the server is not accepted, or if another one seems to have taken its place.
 pub fn service_definition(mount: &Mount, tools: &[MountTool]) -> Result<ServiceDefinition, DefinitionError> {
+    if let MountAddress::Agent { .. } = &mount.address {
+        let accepted = mount.pinned.as_ref().filter(|_| !mount.is_server_quarantined());
+        let card = accepted.and_then(|server| server.card.as_ref()).unwrap_or(&Value::Null);
+        return a2a::service_definition(mount.name.clone(), version(), card);
+    }
     let mut usable = BTreeMap::new();
     if let Some(server) = mount.pinned.as_ref().filter(|_| !mount.is_replaced()) {
         for capability in &server.capabilities {
@@ -38,7 +44,7 @@ pub fn service_definition(mount: &Mount, tools: &[MountTool]) -> Result<ServiceD
         }
     }
     let base_url = match &mount.address {
-        MountAddress::Http { url } => Some(url.clone()),
+        MountAddress::Http { url } | MountAddress::Agent { url } => Some(url.clone()),
         MountAddress::Stdio => None,
     };
     let description = mount.pinned.as_ref().map(|server| {
@@ -57,7 +63,7 @@ pub fn service_definition(mount: &Mount, tools: &[MountTool]) -> Result<ServiceD
 
 fn egress(mount: &Mount) -> Option<Egress> {
     match mount.address {
-        MountAddress::Http { .. } => None,
+        MountAddress::Http { .. } | MountAddress::Agent { .. } => None,
         // A process reaches the network in its own way.
         MountAddress::Stdio => Some(Egress::HostOwned),
     }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use toolgate_api::mounts::{
-    AcceptMount, CheckMount, CheckedMount, CreateMount, DefinitionHash, Finding, FindingSeverity, HiddenCharacters,
-    ListMounts, Mount, MountList, MountReview, MountSummary, MountTool, MountTransport, ProtocolEra, RejectMount,
-    RemoveMount, RemovedMount, ReviewMount, ServerIdentity, ServerReview, ServerState, ShowMount, ToolReview,
-    ToolState,
+    AcceptMount, CheckMount, CheckedMount, CreateMount, CreatePeer, DefinitionHash, Finding, FindingSeverity,
+    HiddenCharacters, ListMounts, Mount, MountList, MountReview, MountSummary, MountTool, MountTransport, ProtocolEra,
+    RejectMount, RemoveMount, RemovedMount, ReviewMount, ServerIdentity, ServerReview, ServerState, ShowMount,
+    ToolReview, ToolState,
 };
 use toolgate_api::reply::Removed;
 use toolgate_gate::authority::mounts;
@@ -15,6 +15,7 @@ use toolgate_gate::authority::mounts::{MountAccess, MountDecision, MountedServer
 use toolgate_gate::ports::ledger;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::connection::BaseUrl;
+use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::mount::lint::{LintFinding, Severity};
 use toolgate_model::mount::{McpEra, MountAddress, Quarantine};
 use toolgate_model::{mount, service};
@@ -24,22 +25,11 @@ use crate::mount::TypedRequest;
 
 pub(super) async fn create(request: TypedRequest<CreateMount>) -> Result<Mount, Denied> {
     let TypedRequest { app, caller, body, .. } = request;
-    let invalid = |path: &str, reason: String| Refusal::new(Code::InvalidField, reason).with("path", path);
     let address = match body.url {
-        Some(url) => MountAddress::Http {
-            url: BaseUrl::parse(&url).map_err(|reason| invalid("url", format!("`url` {reason}")))?,
-        },
+        Some(url) => MountAddress::Http { url: base_url(&url)? },
         None => MountAddress::Stdio,
     };
-    let access = match (body.credential_id, body.vault_id) {
-        (Some(credential), None) => MountAccess::Credential(credential),
-        (None, Some(vault)) => MountAccess::Open(vault),
-        (None, None) => MountAccess::None,
-        (Some(_), Some(_)) => {
-            let reason = "give `credential_id`, or `vault_id` for a server that needs no secret, not both";
-            return Err(invalid("vault_id", reason.to_owned()).into());
-        }
-    };
+    let access = access(body.credential_id, body.vault_id)?;
     let new = NewMount {
         name: body.name,
         address,
@@ -52,6 +42,35 @@ pub(super) async fn create(request: TypedRequest<CreateMount>) -> Result<Mount, 
         access,
     };
     Ok(shown(app.gate.mounts.add(&caller, new).await?))
+}
+
+pub(super) async fn create_peer(request: TypedRequest<CreatePeer>) -> Result<Mount, Denied> {
+    let TypedRequest { app, caller, body, .. } = request;
+    let new = NewMount {
+        address: MountAddress::Agent { url: base_url(&body.url)? },
+        access: access(body.credential_id, body.vault_id)?,
+        name: body.name,
+        trusted: false,
+        hidden_characters: service::HiddenCharacters::Show,
+    };
+    Ok(shown(app.gate.mounts.add(&caller, new).await?))
+}
+
+fn base_url(url: &str) -> Result<BaseUrl, Refusal> {
+    let invalid = |reason| Refusal::new(Code::InvalidField, format!("`url` {reason}")).with("path", "url");
+    BaseUrl::parse(url).map_err(invalid)
+}
+
+fn access(credential: Option<CredentialId>, vault: Option<VaultId>) -> Result<MountAccess, Refusal> {
+    match (credential, vault) {
+        (Some(credential), None) => Ok(MountAccess::Credential(credential)),
+        (None, Some(vault)) => Ok(MountAccess::Open(vault)),
+        (None, None) => Ok(MountAccess::None),
+        (Some(_), Some(_)) => {
+            let reason = "give `credential_id`, or `vault_id` for a server that needs no secret, not both";
+            Err(Refusal::new(Code::InvalidField, reason).with("path", "vault_id"))
+        }
+    }
 }
 
 pub(super) async fn list(request: TypedRequest<ListMounts>) -> Result<MountList, Denied> {
@@ -141,6 +160,7 @@ fn summary(summary: ledger::MountSummary) -> MountSummary {
     let (transport, url) = match &mount.address {
         MountAddress::Http { url } => (MountTransport::Http, Some(url.to_string())),
         MountAddress::Stdio => (MountTransport::Stdio, None),
+        MountAddress::Agent { url } => (MountTransport::A2a, Some(url.to_string())),
     };
     MountSummary {
         server: identity(&mount.seen),
@@ -177,6 +197,7 @@ fn identity(server: &mount::ServerIdentity) -> ServerIdentity {
         instructions: server.instructions.clone(),
         capabilities: server.capabilities.iter().map(|capability| capability.as_str().to_owned()).collect(),
         command: server.command.clone(),
+        card: server.card.as_ref().and_then(Value::as_object).cloned(),
     }
 }
 

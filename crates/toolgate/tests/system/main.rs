@@ -7,6 +7,7 @@
     reason = "this is a test, and its helpers too"
 )]
 
+mod a2a;
 mod access_tokens;
 mod approvals;
 mod approvals_terminal;

@@ -233,6 +233,9 @@ impl Route {
                 "name": "a-new-mount", "url": "http://127.0.0.1:9/mcp", "trusted": false, "hidden_characters": "strip",
                 "vault_id": things.vault
             }),
+            ("POST", "/api/v1/peers") => json!({
+                "name": "a-new-peer", "url": "http://127.0.0.1:9", "vault_id": things.vault
+            }),
             ("POST", "/api/v1/mounts/{mount}/accept") => json!({
                 "server": "sha256:00", "tools": {"read_file": "sha256:00"}, "override_findings": true
             }),

@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 use toolgate_api::credentials::{
     CreateCredentialInVault, CredentialInVaultRequest, Metadata, Reason, RevokeCredential,
 };
-use toolgate_api::mounts::{AcceptRequest, CreateMount, HiddenCharacters, MountRequest, ReviewMount};
+use toolgate_api::mounts::{
+    AcceptRequest, CreateMount, CreatePeer, HiddenCharacters, Mount, MountRequest, PeerRequest, ReviewMount,
+};
 use toolgate_api::parameters::Paging;
 use toolgate_api::vaults::{CreateVault, ListVaults, VaultRequest};
 use toolgate_model::credential::AuthType;
@@ -70,8 +72,17 @@ pub(crate) struct Add {
     override_findings: bool,
 }
 
+/// What is added.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// A peer agent.
+    Peer,
+    /// An MCP server.
+    Server,
+}
+
 impl Add {
-    pub(super) async fn run(self, client: &Client, json: bool) -> Result<Report, Failure> {
+    pub(crate) async fn run(self, client: &Client, json: bool, added: Added) -> Result<Report, Failure> {
         let created = match &self.auth_type {
             Some(auth_type) => Some(self.create_credential(client, auth_type).await?),
             None => None,
@@ -79,32 +90,35 @@ impl Add {
         let given: Option<CredentialId> = typed_option("credential_id", self.credential.clone())?;
         let credential_id = created.or(given);
         let vault_id = if credential_id.is_none() { Some(self.vault(client).await?) } else { None };
-        let body = MountRequest {
-            name: typed("name", &self.name)?,
-            url: self.endpoint.clone(),
-            trusted: self.trusted.then_some(true),
-            hidden_characters: typed_option::<HiddenCharacters>("hidden_characters", self.hidden_characters.clone())?,
-            credential_id,
-            vault_id,
+        let sent = match added {
+            Added::Server => self.mount(client, credential_id, vault_id).await,
+            Added::Peer => self.peer(client, credential_id, vault_id).await,
         };
-        let mounted = match client.to::<CreateMount>().body(&body).send().await {
+        let mounted = match sent {
             Ok(mounted) => mounted,
             Err(error) => {
                 if let Some(created) = created {
                     let body = Reason { reason: typed_option("reason", Some("the server was not mounted"))? };
                     client.to::<RevokeCredential>().named(&created.to_string()).body(&body).send().await?;
                 }
-                return Err(error.into());
+                return Err(error);
             }
         };
         let shown = client.to::<ReviewMount>().named(&self.name).send().await?;
         let server = &mounted.summary.server;
+        let what = match added {
+            Added::Server => "was mounted: server",
+            Added::Peer => "was added: agent",
+        };
+        let tools = match added {
+            Added::Server => format!(", {} tools", mounted.tools.len()),
+            Added::Peer => String::new(),
+        };
         let text = format!(
-            "{} was mounted: server {} {}, {} tools. Nothing of it can be used before it is accepted.\n\n{}",
+            "{} {what} {} {}{tools}. Nothing of it can be used before it is accepted.\n\n{}",
             mounted.summary.name,
             output::clean(&server.name),
             output::clean(&server.version),
-            mounted.tools.len(),
             review::rendered(&shown)
         );
         if !self.accept_all {
@@ -122,9 +136,40 @@ impl Add {
             override_findings: self.override_findings.then_some(true),
         };
         let mounted = accept(client, &self.name, &body).await?;
-        let text = format!("{} tools were accepted.", mounted.summary.accepted);
+        let text = match added {
+            Added::Server => format!("{} tools were accepted.", mounted.summary.accepted),
+            Added::Peer => "the card was accepted.".to_owned(),
+        };
         let aside = granting(&mounted);
         Ok(Report::new(json!({"mount": mounted, "review": shown}), text).with_aside(aside))
+    }
+
+    async fn mount(
+        &self,
+        client: &Client,
+        credential_id: Option<CredentialId>,
+        vault_id: Option<VaultId>,
+    ) -> Result<Mount, Failure> {
+        let body = MountRequest {
+            name: typed("name", &self.name)?,
+            url: self.endpoint.clone(),
+            trusted: self.trusted.then_some(true),
+            hidden_characters: typed_option::<HiddenCharacters>("hidden_characters", self.hidden_characters.clone())?,
+            credential_id,
+            vault_id,
+        };
+        Ok(client.to::<CreateMount>().body(&body).send().await?)
+    }
+
+    async fn peer(
+        &self,
+        client: &Client,
+        credential_id: Option<CredentialId>,
+        vault_id: Option<VaultId>,
+    ) -> Result<Mount, Failure> {
+        let url = self.endpoint.clone().ok_or_else(|| Failure::Usage("name the URL of the agent".to_owned()))?;
+        let body = PeerRequest { name: typed("name", &self.name)?, url, credential_id, vault_id };
+        Ok(client.to::<CreatePeer>().body(&body).send().await?)
     }
 
     async fn create_credential(&self, client: &Client, auth_type: &str) -> Result<CredentialId, Failure> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::Value;
+use toolgate_model::a2a::Named;
 use toolgate_model::approval::{Approval, SessionName};
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::Credential;
@@ -212,6 +213,13 @@ port! {
         fn report_invocation(command: ReportInvocation) -> ();
         fn invocation(tenant: &TenantId, id: InvocationId) -> Option<Invocation>;
         fn invocations(tenant: &TenantId, filter: InvocationFilter, page: PageRequest) -> Page<Invocation>;
+    }
+}
+
+port! {
+    impl AgentTasks for Unused {} unused {
+        fn owned_tasks(query: OwnedTasks) -> Named;
+        fn own_tasks(command: OwnTasks) -> ();
     }
 }
 

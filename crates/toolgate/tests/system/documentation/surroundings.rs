@@ -10,6 +10,8 @@ use toolgate_testkit::gate_process::{GateSetup, signal};
 use toolgate_testkit::mcp_server::McpServer;
 use toolgate_testkit::upstream::Upstream;
 
+use crate::a2a::network::Peer;
+
 /// A running gate and a service behind it, for the commands of one page.
 pub struct Surroundings {
     /// Variables that the shell of the reader has.
@@ -26,18 +28,23 @@ impl Surroundings {
         let setup = GateSetup::new(super::BINARY).reaching_loopback();
         let home = setup.home().join("reader");
         std::fs::create_dir_all(&home).unwrap();
-        if page == "README.md" { Self::demo(setup, home) } else { Self::own(&setup, home) }
+        match page {
+            "README.md" => Self::demo(setup, home),
+            page => Self::own(&setup, home, page),
+        }
     }
 
-    fn own(setup: &GateSetup, home: PathBuf) -> Self {
+    fn own(setup: &GateSetup, home: PathBuf, page: &str) -> Self {
         let (gate, payments, mcp) = (setup.start(), Upstream::payments(), McpServer::start(true, false));
-        let variables = vec![
+        let peer = page.ends_with("a2a.md").then(Peer::start);
+        let mut variables = vec![
             ("TOOLGATE_URL", gate.url()),
             ("TOOLGATE_TOKEN", gate.token().to_owned()),
             ("PAYMENTS_URL", payments.url()),
             ("MCP_URL", mcp.url()),
         ];
-        Self { variables, home, _running: Box::new((gate, payments, mcp)) }
+        variables.extend(peer.as_ref().map(|peer| ("A2A_URL", peer.url.clone())));
+        Self { variables, home, _running: Box::new((gate, payments, mcp, peer)) }
     }
 
     fn demo(setup: GateSetup, home: PathBuf) -> Self {
