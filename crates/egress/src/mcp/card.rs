@@ -63,6 +63,7 @@ fn offer(card: Value) -> ServerOffer {
         instructions: None,
         capabilities: Map::new(),
         tools: Vec::new(),
+        command: None,
         card: Some(card),
     }
 }
