@@ -89,3 +89,20 @@ fn an_offer_leaves_out_what_cannot_be_named_and_keeps_no_giants() {
     let many = (0..=TOOL_LIMIT).map(|number| (format!("t{number}"), json!({})));
     assert!(Offer::read(McpEra::Legacy, identity(), many).is_err());
 }
+
+#[test]
+fn a_server_is_another_one_by_its_name_and_by_what_starts_it() {
+    let started_by = |command: Option<&str>| identity().started_by(command.map(str::to_owned));
+    let of = |pinned: Option<&str>, seen: Option<&str>| {
+        let mount = Mount { pinned: Some(started_by(pinned)), seen: started_by(seen), ..mount() };
+        (mount.is_replaced(), mount.is_server_quarantined())
+    };
+    assert_eq!(of(None, None), (false, false));
+    assert_eq!(of(Some("sha256:1"), Some("sha256:1")), (false, false));
+    assert_eq!(of(Some("sha256:1"), Some("sha256:2")), (true, true));
+    assert_eq!(of(Some("sha256:1"), None), (true, true));
+    // Accepted before commands were noted: a person has to look, and the tools stay usable.
+    assert_eq!(of(None, Some("sha256:1")), (false, true));
+    let other = ServerIdentity { name: "other".to_owned(), ..identity() };
+    assert!(Mount { seen: other, ..mount() }.is_replaced());
+}

@@ -1,8 +1,10 @@
 //! Calls that are interrupted for the user of a client that opens pages.
 
 use serde_json::{Value, json};
+use toolgate_testkit::mcp_server::McpServer;
 
-use crate::approvals::office::Office;
+use super::mounted::mount;
+use crate::approvals::office::{Office, person};
 use crate::world::{Reply, World, merged, setup, text};
 
 fn world() -> World {
@@ -73,4 +75,32 @@ fn a_user_who_declines_takes_the_call_back() {
     let result = send(&office, merged(answer("decline"), json!({"requestState": state}))).rpc();
     assert_eq!(result["_meta"]["toolgate/code"], "CALL_CANCELLED", "{result}");
     assert_eq!((office.pending().len(), office.bank.count()), (0, 0));
+}
+
+#[test]
+fn a_read_that_is_interrupted_for_an_approval_goes_on_with_its_state() {
+    let world = world();
+    let (admin, agent) = (world.admin(), world.agent("agent", &["tools.invoke"]));
+    let clerk = person(&admin, "clerk", &["approvals.decide"], &[]);
+    let server = McpServer::start(true, false);
+    let credential = mount(&admin, "mounted", &server);
+    admin.grants(&credential, "agent", json!({"scopes": ["resources.read"]}));
+    let rule = "@id(\"ask\") @remedy(\"ask\")\n\
+                forbid (principal, action == Action::\"call:mounted.mcp.resources.read\", resource);\n";
+    admin.applies(&[("rules.cedar", rule)]).ok();
+    let read = |uri: &str, more: Value| {
+        agent.mcp_with("resources/read", merged(json!({"uri": uri}), more), json!({"elicitation": {"url": {}}}))
+    };
+    let (uri, other) = ("toolgate:mounted:test://one", "toolgate:mounted:test://two");
+    let asked = read(uri, json!({})).rpc();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let url = text(&asked, "/inputRequests/approval/params/url");
+    let link = url.strip_prefix("https://gate.example/approvals/open/").unwrap();
+    let approval = clerk.ask("POST", &format!("/api/v1/approvals/links/{link}/redeem"), None).ok();
+    clerk.decides(text(&approval, "/id"), "approve", json!({})).ok();
+    let more = || merged(answer("accept"), json!({"requestState": asked["requestState"]}));
+    read(other, more()).rpc_error(400, -32602);
+    assert_eq!(read(uri, more()).rpc()["contents"][0]["uri"], uri);
+    read(uri, more()).rpc_error(400, -32602);
+    assert_eq!(server.received("resources/read").len(), 1);
 }
