@@ -19,7 +19,7 @@ use toolgate_model::service::{RenderedRequest, ToolName};
 use toolgate_model::time::Timestamp;
 use url::Url;
 
-use crate::body::{DEFAULT_BODY_LIMIT, InboundResponse};
+use crate::body::InboundResponse;
 use crate::client::{GuardedClient, OpenResponse, OutboundRequest};
 use crate::error::SendError;
 use crate::pool::PoolKey;
@@ -57,6 +57,8 @@ pub(crate) struct OutboundCall<'a> {
     pub(crate) more_headers: &'a [(HeaderName, HeaderValue)],
     /// Takes a response that is a stream of events, of which then nothing is read here.
     pub(crate) events: Option<&'a EventSlot>,
+    /// The limit of the response body.
+    pub(crate) body_limit: usize,
 }
 
 /// Where the stream of events goes that a service responds with.
@@ -129,7 +131,7 @@ impl OutboundCall<'_> {
             deadline: self.deadline,
             hosts: self.hosts,
             ca_certificate: self.connection.ca_certificate.as_deref(),
-            body_limit: DEFAULT_BODY_LIMIT,
+            body_limit: self.body_limit,
         };
         let response = client.open(outbound).await.map_err(|error| failure(&error))?;
         if let Some(slot) = self.events.filter(|_| response.is_event_stream()) {
@@ -142,7 +144,7 @@ impl OutboundCall<'_> {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
             return Ok(head);
         }
-        response.read(DEFAULT_BODY_LIMIT).await.map_err(|error| failure(&error))
+        response.read(self.body_limit).await.map_err(|error| failure(&error))
     }
 }
 

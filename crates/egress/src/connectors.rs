@@ -1,7 +1,7 @@
 //! The gate's source for tools behind HTTP services. It selects the adapter, sends the request, and redacts every form
 //! of the secret from the response before it is passed on.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use base64::Engine;
@@ -18,16 +18,19 @@ use toolgate_gate::ports::source::{
 use toolgate_gate::{Action, Code, Refusal};
 use toolgate_model::connection::AdapterName;
 use toolgate_model::service::RenderedRequest;
+use toolgate_model::step::Step;
 use toolgate_model::strict_json;
 
-use crate::adapter::{Adapter, OAuth2, OutboundCall, Rest, Webhook, not_executable};
-use crate::body::InboundResponse;
+use crate::adapter::{Adapter, EventSlot, OAuth2, OutboundCall, Rest, Webhook, not_executable};
+use crate::body::{DEFAULT_BODY_LIMIT, InboundResponse};
 use crate::client::GuardedClient;
 use crate::fetch;
 use crate::offload::{Late, Offload};
 use crate::pool::PoolKey;
 use crate::time::deadline_after;
 use toolgate_model::redaction::Redactor;
+
+mod stream;
 
 /// From this size, in bytes, a response is processed on another thread.
 pub(crate) const LARGE: usize = 8 * 1024;
@@ -95,6 +98,7 @@ impl Connectors {
         let CallCredential { credential, connection, adapter: name, placement } = used;
         let mut redactor = access.redactor;
         let hosts = call.allowed_hosts();
+        let slot = EventSlot::default();
         let outbound = OutboundCall {
             invocation: call.invocation().id,
             pool: credential.id.into(),
@@ -111,10 +115,14 @@ impl Connectors {
             renewal: access.renewal,
             traced: call.traced(),
             more_headers: &[],
-            events: None,
+            events: access.stream.is_some().then_some(&slot),
+            body_limit: result_limit(call),
         };
         match adapter(name).carry_out(&self.client, outbound, &mut redactor).await {
-            Ok(response) => judge(call, response, redactor, deadline, &self.offload).await,
+            Ok(response) => match (access.stream, slot.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+                (Some(stream), Some(events)) => stream::forward(events, &redactor, stream).await,
+                _ => judge(call, response, redactor, deadline, &self.offload).await,
+            },
             Err(mut failure) => {
                 redactor.redact_text(&mut failure.reason);
                 if let Some(result) = &mut failure.result {
@@ -124,6 +132,11 @@ impl Connectors {
             }
         }
     }
+}
+
+/// How long the result of a call may be, in bytes.
+fn result_limit(call: &Admitted) -> usize {
+    call.definition().step.as_ref().and_then(Step::result_limit).unwrap_or(DEFAULT_BODY_LIMIT)
 }
 
 /// A place for the connection of a call.

@@ -11,6 +11,7 @@ mod connector;
 pub mod connectors;
 pub mod destination;
 pub mod error;
+mod events;
 mod fetch;
 pub mod guardian_link;
 pub mod issuer_link;

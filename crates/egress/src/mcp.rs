@@ -40,7 +40,6 @@ use crate::time::deadline_after;
 
 pub use self::stdio::StdioMount;
 
-mod events;
 mod greeting;
 mod guarded;
 mod headers;

@@ -31,6 +31,7 @@ pub use self::presence::{Presence, Waiting};
 pub use self::progress::{Modified, Observer, Progress, UpstreamProgress};
 pub use self::request::CallRequest;
 pub use self::settle::{CallError, CallOutcome, CallResult};
+pub use self::stream::StreamSink;
 pub use self::timing::{StageTime, StageTimes, Wait};
 
 pub(crate) use self::constrain::{placement_of, usual_adapter};
@@ -66,8 +67,10 @@ mod request;
 mod resolve;
 mod sessions;
 mod settle;
+mod steps;
 pub(crate) mod stops;
 mod stored;
+mod stream;
 mod tally;
 #[cfg(test)]
 mod testing;
@@ -407,9 +410,9 @@ impl Pipeline {
         let id = admitted.invocation().id;
         let _in_flight = self.admitted.token();
         times.enter(Stage::Execute, &*self.clock);
-        let execution = self.execute(&admitted, opened).await;
+        let executed = self.execute(&admitted, opened).await;
         times.enter(Stage::Inspect, &*self.clock);
-        let inspected = self.inspect(&admitted, execution).await;
+        let inspected = self.inspect(&admitted, executed).await;
         let never_sent = inspected.never_sent;
         times.enter(Stage::Settle, &*self.clock);
         self.settle(admitted, inspected, times).await.map_err(|failure| match never_sent {

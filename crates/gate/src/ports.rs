@@ -4,6 +4,7 @@ pub mod approver;
 pub mod client_link;
 pub mod clock;
 pub mod entropy;
+pub mod event_stream;
 pub mod guardian;
 pub mod guardian_link;
 pub mod ledger;

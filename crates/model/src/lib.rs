@@ -47,6 +47,7 @@ mod secret_name;
 pub mod service;
 pub mod source_network;
 pub mod spending;
+pub mod step;
 pub mod store;
 pub mod strict_json;
 pub mod strict_yaml;

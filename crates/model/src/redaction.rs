@@ -164,6 +164,12 @@ impl Redactor {
         self.search().redact_json(value)
     }
 
+    /// The length of the longest form of a secret, in bytes. Escaped, it may be longer.
+    pub fn longest_form(&self) -> usize {
+        self.secrets.longest()
+    }
+
+    /// Whether a text contains any form of a secret.
     pub fn hides(&self, text: &str) -> bool {
         self.search().hides(text)
     }

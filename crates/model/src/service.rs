@@ -16,6 +16,7 @@ use crate::principal_scope::RequiredScope;
 use crate::rate_limit::RateLimit;
 use crate::scope::Scope;
 use crate::spending::StatedCost;
+use crate::step::Step;
 use crate::text::{Label, Line, identifiers};
 
 pub(crate) use self::http_mapping::header::{
@@ -101,6 +102,8 @@ pub struct ToolDefinition {
     ///
     /// INVARIANT: set for the tools of services whose source is [`SourceKind::Mcp`], and for no others.
     pub mcp: Option<McpMapping>,
+    /// What its calls are besides calls of a tool, for guardians.
+    pub step: Option<Step>,
     /// What the log keeps of the parameters.
     pub logging: LoggingRule,
     /// Used by policies and guardians.
@@ -139,6 +142,7 @@ impl ToolDefinition {
             stated_cost: None,
             http: None,
             mcp: None,
+            step: None,
             logging: LoggingRule::default(),
             labels: BTreeSet::new(),
             timeout: None,

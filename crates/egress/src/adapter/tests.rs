@@ -14,6 +14,7 @@ use toolgate_testkit::upstream::{Reply, Upstream};
 
 use super::*;
 use crate::address::AddressPolicy;
+use crate::body::DEFAULT_BODY_LIMIT;
 use crate::resolver::{LookupError, Resolve};
 use crate::time::deadline_after;
 
@@ -44,6 +45,7 @@ impl Fixture {
 
     pub(super) fn outbound<'a>(&'a self, material: &'a Material, renewal: &'a dyn Renewal) -> OutboundCall<'a> {
         OutboundCall {
+            body_limit: DEFAULT_BODY_LIMIT,
             invocation: InvocationId::new(now(), [7; 10]),
             pool: CredentialId::new(now(), [1; 10]).into(),
             auth_type: AuthType::OAuth2Token,

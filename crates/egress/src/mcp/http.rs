@@ -29,6 +29,7 @@ use super::questions::{Questions, UNANSWERED};
 use super::reporter::Reporter;
 use super::result::{Raw, malformed};
 use crate::adapter::{OutboundCall, not_executable};
+use crate::body::DEFAULT_BODY_LIMIT;
 use crate::client::{GuardedClient, OpenResponse};
 use crate::connectors::adapter;
 use crate::pool::PoolKey;
@@ -224,6 +225,7 @@ impl Endpoint<'_> {
             RenderedRequest { method: HttpMethod::Post, url: self.url.clone(), headers: Vec::new(), body: Some(body) };
         let events = Mutex::new(None);
         let outbound = OutboundCall {
+            body_limit: DEFAULT_BODY_LIMIT,
             invocation: self.invocation,
             pool: self.pool,
             auth_type: self.auth_type,

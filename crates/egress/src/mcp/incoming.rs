@@ -6,12 +6,12 @@ use std::pin::pin;
 
 use toolgate_gate::ports::source::SourceFailure;
 
-use super::events::Events;
 use super::http::too_large;
 use super::message::Envelope;
 use super::result::malformed;
 use crate::adapter::failure;
 use crate::client::OpenResponse;
+use crate::events::Events;
 
 /// How many messages a server may send on a stream before its response.
 const MESSAGE_LIMIT: usize = 10_000;
@@ -81,7 +81,7 @@ impl Incoming {
         // An event without a message only keeps the stream alive.
         let messages = self.events.push(&piece).map_err(|_| too_large(status))?;
         let before = self.ready.len();
-        self.ready.extend(messages.into_iter().filter(|message| !message.is_empty()));
+        self.ready.extend(messages.into_iter().map(|event| event.data).filter(|message| !message.is_empty()));
         self.count += self.ready.len() - before;
         if self.count > MESSAGE_LIMIT {
             return Err(malformed(status, "the server sent too many messages before its response"));

@@ -28,6 +28,7 @@ use toolgate_model::mirrored::Mirrored;
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::spending::Account;
+use toolgate_model::step::Step;
 use toolgate_model::time::Timestamp;
 
 use super::approve::Approved;
@@ -419,9 +420,11 @@ impl Call {
 }
 
 fn deadline(eligible: &EligibleGrant) -> Duration {
-    let stated = eligible.candidate.tool.definition.timeout;
-    let timeout = stated.or_else(|| eligible.connection().map(|connection| connection.timeout));
-    timeout.unwrap_or(DEFAULT_TIMEOUT).clamp(Duration::from_secs(1), eligible.action().longest())
+    let definition = &eligible.candidate.tool.definition;
+    let of_step = definition.step.as_ref().and_then(Step::longest);
+    let timeout = definition.timeout.or(of_step).or_else(|| eligible.connection().map(|connection| connection.timeout));
+    let longest = of_step.unwrap_or(eligible.action().longest());
+    timeout.unwrap_or(DEFAULT_TIMEOUT).clamp(Duration::from_secs(1), longest)
 }
 
 fn earlier(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {

@@ -1,6 +1,7 @@
 //! Limits: the tool's schema, then the grant's constraints on parameters, client addresses, hosts and cost. `admit`
 //! checks the rate, in the step that reserves it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,6 +11,7 @@ use toolgate_model::credential::AuthType;
 use toolgate_model::fetch::{self, FetchError};
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderError, RenderedRequest};
+use toolgate_model::step::StepError;
 use toolgate_model::work::Coordinator;
 
 use super::authorize::{Authorized, first_of};
@@ -65,6 +67,9 @@ pub(super) fn constrain_all(
 pub(super) fn eligible(call: &Call, candidate: Candidate, parameters: &Value) -> Result<EligibleGrant, Refusal> {
     check_guardrails(&candidate)?;
     candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
+    if let Some(step) = &candidate.tool.definition.step {
+        step.check(parameters).map_err(|error| outside_step(&error))?;
+    }
     // A client that executes the tool itself may do what the gate would do for the same call, and no more.
     let (request, credential) = match (candidate.tool.action, candidate.held_grant()) {
         (Action::Http | Action::Mcp, Some(held_grant)) => {
@@ -211,7 +216,11 @@ fn render(candidate: &Candidate, connection: &Connection, parameters: &Value) ->
         not_executable(candidate, why)
     })?;
     let nothing = serde_json::Map::new();
-    let parameters = parameters.as_object().unwrap_or(&nothing);
+    let sent = match &candidate.tool.definition.step {
+        Some(step) => step.sent(parameters),
+        None => Cow::Borrowed(parameters),
+    };
+    let parameters = sent.as_object().unwrap_or(&nothing);
     let rendered = match &candidate.tool.definition.http {
         Some(http) => http.render(base, parameters),
         None => connection.endpoint(&candidate.tool.name).render(base, parameters),
@@ -265,6 +274,16 @@ fn outside_schema(violation: &SchemaViolation) -> Refusal {
     Refusal::new(Code::ParametersInvalid, reason)
         .with("path", parameter_path(&violation.path))
         .with("rule", &violation.rule)
+}
+
+/// Parameters that the step of the tool does not allow.
+pub(super) fn outside_step(error: &StepError) -> Refusal {
+    let path = error.path.trim_start_matches('/').replace('/', ".");
+    let reason = match path.as_str() {
+        "" => format!("the parameters cannot be sent: {}", error.reason),
+        path => format!("parameter `{path}` {}", error.reason),
+    };
+    Refusal::new(Code::ParametersInvalid, reason).with("path", parameter_path(&path)).with("rule", "step")
 }
 
 fn outside_rule(violation: &Violation) -> Refusal {

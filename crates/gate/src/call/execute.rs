@@ -15,9 +15,11 @@ use super::Pipeline;
 use super::admit::CallCredential;
 use super::client::GuardedClient;
 use super::eligible::EligibleGrant;
+use super::stream::{GuardedStream, Streamed};
 use crate::action::Action;
 use crate::ports::client_link::ClientLink;
 use crate::ports::clock::pause;
+use crate::ports::event_stream::EventStream;
 use crate::ports::ledger::{AuditContext, Freshness, HeldGrant, Mandate, NewExpiry, RotateCredential};
 use crate::ports::mount::{MountLink, MountTarget, ServerOffer};
 use crate::ports::sealer::SealBinding;
@@ -40,6 +42,19 @@ pub(super) type Opened = Option<Result<Unsealed, Refusal>>;
 pub(super) struct Unsealed {
     pub(super) material: Material,
     pub(super) redactor: Redactor,
+}
+
+/// The outcome of an execution.
+pub(super) struct Executed {
+    pub(super) execution: Execution,
+    /// Set if the result was a stream that the caller has received the events of.
+    pub(super) streamed: Option<Streamed>,
+}
+
+impl Executed {
+    pub(super) fn of(execution: Execution) -> Self {
+        Self { execution, streamed: None }
+    }
 }
 
 impl Pipeline {
@@ -66,7 +81,23 @@ impl Pipeline {
     }
 
     /// Executes an admitted call.
-    pub(super) async fn execute(&self, admitted: &Admitted, opened: Opened) -> Execution {
+    pub(super) async fn execute(&self, admitted: &Admitted, opened: Opened) -> Executed {
+        let stream = match admitted.candidate().step() {
+            Some(step) => GuardedStream::open(self, admitted, step).await,
+            None => Ok(None),
+        };
+        let stream = match stream {
+            Ok(stream) => stream,
+            Err(refusal) => {
+                let reason = format!("guardians could not be consulted about its result: {}", refusal.reason());
+                return Executed::of(Err(SourceFailure::not_sent(FailureKind::Proxy, reason)));
+            }
+        };
+        let execution = self.execute_into(admitted, opened, stream.as_ref()).await;
+        Executed { execution, streamed: stream.and_then(GuardedStream::finish) }
+    }
+
+    async fn execute_into(&self, admitted: &Admitted, opened: Opened, stream: Option<&GuardedStream<'_>>) -> Execution {
         let refused = |reason| Err(SourceFailure::not_sent(FailureKind::Proxy, reason));
         let unsealed = match opened.transpose() {
             Ok(unsealed) => unsealed,
@@ -82,7 +113,8 @@ impl Pipeline {
                 let client = admitted.call().client.as_deref();
                 let client = client.map(|link| GuardedClient { pipeline: self, admitted, link });
                 let client = client.as_ref().map(|client| client as &dyn ClientLink);
-                let access = Access { material, redactor, renewal: &renewal, messages: &messages, client };
+                let stream = stream.map(|stream| stream as &dyn EventStream);
+                let access = Access { material, redactor, renewal: &renewal, messages: &messages, client, stream };
                 let executing = source.execute(admitted, Some(access));
                 self.unless_stopped(admitted, executing, || renewal.renewing.load(Ordering::Acquire)).await
             }
@@ -131,7 +163,7 @@ impl Pipeline {
         };
         let Unsealed { material, redactor } = self.open_credential(credential).await.map_err(unusable)?;
         let renewal = CredentialRenewal::new(self, audit.clone(), credential);
-        let access = Access { material, redactor, renewal: &renewal, messages: &messages, client: None };
+        let access = Access { material, redactor, renewal: &renewal, messages: &messages, client: None, stream: None };
         link.inspect(target, Some(access), &messages).await
     }
 

@@ -11,6 +11,7 @@ use toolgate_model::time::Timestamp;
 use super::Pipeline;
 use super::constrain::constrain_all;
 use super::eligible::{Alternative, Candidate, EligibleGrant};
+use super::steps::GuardedStep;
 use super::{Call, RunState, admit};
 use crate::ports::guardian::{Hooked, HookedTool, PolicyBasis, Ruling, Subject};
 use crate::ports::ledger::{Freshness, MarkScope};
@@ -68,7 +69,8 @@ impl Pipeline {
         freshness: Freshness,
         run_state: &mut RunState,
     ) -> Result<Guarded, Refusal> {
-        let mut guarded = self.guard_tool(call, alternative, freshness, run_state).await?;
+        let guarded = self.guard_tool(call, alternative, freshness, run_state).await?;
+        let mut guarded = self.guard_its_step(call, guarded, freshness, run_state).await?;
         let parameters = guarded.modified.as_ref().unwrap_or(&call.parameters);
         let (passed, decision) = self.guard_message(call, &guarded.alternative.first, parameters, freshness).await;
         if passed.is_err() && decision.is_some() {
@@ -77,6 +79,36 @@ impl Pipeline {
         guarded.asks.extend(passed?);
         guarded.judged.decision = guarded.judged.decision.or(decision);
         Ok(guarded)
+    }
+
+    /// Consults the guardians about what the call is besides the call of a tool.
+    async fn guard_its_step(
+        &self,
+        call: &Call,
+        mut guarded: Guarded,
+        freshness: Freshness,
+        run_state: &mut RunState,
+    ) -> Result<Guarded, Refusal> {
+        let parameters = guarded.modified.as_ref().unwrap_or(&call.parameters);
+        let eligible = &guarded.alternative.first;
+        let mut denied = None;
+        let step = self.guard_step(call, eligible, parameters, freshness, &mut denied).await;
+        if denied.is_some() {
+            run_state.decision = denied;
+        }
+        let GuardedStep { modified, asks, basis } = step?;
+        guarded.asks.extend(asks);
+        if let Some(basis) = basis {
+            guarded.judged.basis = guarded.judged.basis.older(basis);
+        }
+        match modified {
+            None => Ok(guarded),
+            Some(_) if !call.takes_changes => Err(unchangeable()),
+            Some(parameters) => {
+                let alternative = modified_alternative(call, guarded.alternative, &parameters)?;
+                Ok(Guarded { alternative, modified: Some(parameters), ..guarded })
+            }
+        }
     }
 
     async fn guard_tool(
@@ -99,20 +131,14 @@ impl Pipeline {
         };
         if content.is_some() && !call.takes_changes {
             // The client would execute the call as requested, whatever the gate modifies.
-            let reason = "policies or guardians allow this call only with modified arguments, and the caller cannot \
-                modify them";
-            return Err(Refusal::new(Code::GuardianDenied, reason));
+            return Err(unchangeable());
         }
         let judged = Judged { decision, basis };
         match content.map(|content| *content) {
             None => Ok(Guarded { alternative, modified: None, asks, judged }),
             Some(Content::Arguments(arguments)) => {
                 let parameters = Value::Object(arguments.into_owned());
-                let candidates = alternative.into_eligible_grants().map(|eligible| eligible.candidate).collect();
-                let mut changed = constrain_all(call, candidates, &parameters)?.into_alternatives().into_iter();
-                // INVARIANT: definition and credential are the same as before, so it is still one action.
-                let lost = || Refusal::new(Code::Internal, "a call has no action after its consultation");
-                let alternative = changed.next().ok_or_else(lost)?;
+                let alternative = modified_alternative(call, alternative, &parameters)?;
                 Ok(Guarded { alternative, modified: Some(parameters), asks, judged })
             }
             Some(changed) if call.asked.as_ref().is_some_and(|asked| asked.hook != Hook::ToolCallRequest) => {
@@ -164,6 +190,21 @@ impl Pipeline {
         let secrets = admit::secrets(&opened);
         self.guardian.judge(&Hooked { secrets: Some(&secrets), ..hooked }).await
     }
+}
+
+/// The same action with modified parameters, as far as the grants allow it.
+fn modified_alternative(call: &Call, alternative: Alternative, parameters: &Value) -> Result<Alternative, Refusal> {
+    let candidates = alternative.into_eligible_grants().map(|eligible| eligible.candidate).collect();
+    let mut changed = constrain_all(call, candidates, parameters)?.into_alternatives().into_iter();
+    // INVARIANT: definition and credential are the same as before, so it is still one action.
+    changed.next().ok_or_else(|| Refusal::new(Code::Internal, "a call has no action after its consultation"))
+}
+
+/// The client would execute the call as requested, whatever the gate modifies.
+fn unchangeable() -> Refusal {
+    let reason =
+        "policies or guardians allow this call only with modified arguments, and the caller cannot modify them";
+    Refusal::new(Code::GuardianDenied, reason)
 }
 
 impl Call {

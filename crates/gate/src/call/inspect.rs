@@ -11,7 +11,9 @@ use toolgate_model::spending::{CostBasis, charge};
 
 use super::Pipeline;
 use super::eligible::Candidate;
+use super::execute::Executed;
 use super::settle::{CallError, CallResult};
+use super::stream::Streamed;
 use super::{Admitted, Call, guard};
 use crate::ports::guardian::{Hooked, Ruling};
 use crate::ports::ledger::{Freshness, RecordDecision, StoredResult};
@@ -44,7 +46,15 @@ pub(super) struct Inspected {
 
 impl Pipeline {
     /// Lets the guardian inspect the result before the caller gets it.
-    pub(super) async fn inspect(&self, admitted: &Admitted, execution: Execution) -> Inspected {
+    pub(super) async fn inspect(&self, admitted: &Admitted, executed: Executed) -> Inspected {
+        let Executed { execution, streamed } = executed;
+        match streamed {
+            Some(streamed) => inspected_stream(admitted, execution, streamed),
+            None => self.inspect_execution(admitted, execution).await,
+        }
+    }
+
+    async fn inspect_execution(&self, admitted: &Admitted, execution: Execution) -> Inspected {
         let (mut inspected, result, asked) = match execution {
             Ok(answer) => {
                 let inspected = Inspected {
@@ -89,6 +99,10 @@ impl Pipeline {
         }
         let (passed, decision) = self.inspect_result(&seen, result, inspected.error.is_some(), freshness).await;
         inspected.decision = decision.or(of_message);
+        let passed = match passed {
+            Ok(result) => self.inspect_step(seen.call, seen.candidate, seen.parameters, result, freshness).await,
+            Err(refusal) => Err(refusal),
+        };
         let passed = passed.and_then(|result| match asked {
             Some(asked) => {
                 input_required(admitted, *asked, &result).map(|input| inspected.input = Some(Box::new(input)))
@@ -102,6 +116,14 @@ impl Pipeline {
             inspected.error = Some(CallError::from(refusal));
         }
         inspected
+    }
+
+    /// The whole of a streamed result, before any of it is passed on.
+    pub(super) async fn inspect_streamed(&self, admitted: &Admitted, result: Value) -> Result<Value, Refusal> {
+        let seen = Seen { call: admitted.call(), candidate: admitted.candidate(), parameters: admitted.parameters() };
+        let (passed, decision) = self.inspect_result(&seen, result, false, Freshness::Newest).await;
+        self.record_decision(seen.call, decision).await?;
+        passed
     }
 
     /// The stored result of an earlier call, as the guardians allow it now.
@@ -122,6 +144,10 @@ impl Pipeline {
             let decision = Box::new(HookDecision { invocation: Some(stored.invocation), ..*decision });
             self.calls.record_decision(RecordDecision { audit, agent, run: call.run.clone(), decision }).await?;
         }
+        let passed = match passed {
+            Ok(result) => self.inspect_step(call, candidate, parameters, result, Freshness::Newest).await,
+            Err(refusal) => Err(refusal),
+        };
         match passed {
             Ok(result) => answer.outcome.result = Some(result),
             Err(refusal) => {
@@ -173,6 +199,26 @@ impl Pipeline {
     }
 }
 
+/// A streamed result: guardians have decided about each part before it was passed on.
+fn inspected_stream(admitted: &Admitted, execution: Execution, streamed: Streamed) -> Inspected {
+    let Streamed { result, cut } = streamed;
+    let charged = charged(admitted, Some(&result));
+    let (http_status, error) = match execution {
+        Ok(response) => (Some(response.http_status), None),
+        Err(failure) => (failure.http_status, Some(cut.unwrap_or_else(|| refusal_of(&failure)))),
+    };
+    Inspected {
+        http_status,
+        result: error.is_none().then_some(result),
+        truncated: false,
+        error: error.map(CallError::from),
+        input: None,
+        never_sent: false,
+        decision: None,
+        charged,
+    }
+}
+
 /// What the call costs according to its service, which guardians cannot change.
 fn charged(admitted: &Admitted, result: Option<&Value>) -> Option<(Cost, CostBasis)> {
     let definition = admitted.definition();
@@ -211,6 +257,8 @@ fn refusal_of(failure: &SourceFailure) -> Refusal {
         FailureKind::InputRequired => Code::InputRequired,
         FailureKind::Service => Code::ServiceError,
         FailureKind::Stopped => Code::Stopped,
+        // INVARIANT: the refusal that cut the stream is known.
+        FailureKind::Cut => Code::Internal,
     };
     let refusal = Refusal::new(code, failure.reason.clone());
     let refusal = if failure.kind == FailureKind::Blocked { refusal.with("blocked", "ssrf") } else { refusal };

@@ -23,6 +23,7 @@ use super::context::CallTask;
 use super::eligible::Candidate;
 use super::presence::Presence;
 use super::progress::{Observer, Progress};
+use super::stream::StreamSink;
 use super::trace::trace_of;
 use crate::catalog::Tool;
 use crate::identify::Caller;
@@ -61,6 +62,8 @@ pub struct CallRequest {
     /// The caller's name for the call.
     pub label: Option<CallLabel>,
     pub observer: Option<Observer>,
+    /// Takes the events of a streamed result; `None` if the caller wants the result as a whole.
+    pub stream: Option<StreamSink>,
     /// Why the agent makes the call, in its own words: for policies and guardians.
     pub reasoning: Option<String>,
     /// What its client can be asked for, and what it has sent; `None` if it cannot be asked.
@@ -90,6 +93,7 @@ impl CallRequest {
             approval_wait: None,
             label: None,
             observer: None,
+            stream: None,
             reasoning: None,
             input: None,
             client: None,
@@ -160,6 +164,7 @@ pub(crate) struct Call {
     pub(crate) approval_wait: Option<Duration>,
     pub(crate) label: Option<CallLabel>,
     pub(crate) observer: Option<Observer>,
+    pub(crate) stream: Option<StreamSink>,
     pub(crate) reasoning: Option<String>,
     pub(crate) input: Option<Box<ClientInput>>,
     pub(crate) client: Option<Arc<dyn ClientLink>>,
@@ -256,6 +261,7 @@ impl Pipeline {
             approval_wait: request.approval_wait,
             label: request.label,
             observer: request.observer,
+            stream: request.stream,
             uncataloged_tool: None,
             reasoning: request.reasoning,
             input: request.input,

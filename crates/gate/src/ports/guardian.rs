@@ -62,10 +62,11 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Whether it is a message between the gate and a mounted server. What matters in it was evaluated before, as the call or
-    /// the result that it carries, so only rules about such messages apply.
+    /// Whether it is a message or a step of a call of the gate itself. What matters in it is evaluated as the call or the result
+    /// that it belongs to as well, so only rules that name its hook apply.
     pub fn is_own_message(&self) -> bool {
-        matches!(self.hook, Hook::Mcp(_)) && self.dialect == Dialect::Native
+        let about_tool = matches!(self.hook, Hook::ToolCallRequest | Hook::ToolCallResult);
+        !about_tool && self.dialect == Dialect::Native
     }
 }
 
@@ -115,6 +116,18 @@ pub struct PolicyBasis {
     pub generation: Generation,
     /// What the agent had called and spent, if rules read it.
     pub counts: Option<Counts>,
+}
+
+impl PolicyBasis {
+    /// The older one of two that one call is based on: if the state has changed in between, the admission finds out.
+    #[must_use]
+    pub fn older(self, other: Self) -> Self {
+        Self {
+            revision: self.revision.min(other.revision),
+            generation: self.generation.min(other.generation),
+            counts: self.counts.or(other.counts),
+        }
+    }
 }
 
 #[async_trait]

@@ -14,6 +14,7 @@ use crate::action::Action;
 use crate::call::Admitted;
 use crate::call::execute::GateSource;
 use crate::ports::client_link::ClientLink;
+use crate::ports::event_stream::EventStream;
 use crate::ports::mount::MessageGuard;
 use crate::refusal::Refusal;
 
@@ -85,6 +86,8 @@ pub struct Access<'a> {
     pub messages: &'a dyn MessageGuard,
     /// The client of the call, if the service may ask it while it carries the call out.
     pub client: Option<&'a dyn ClientLink>,
+    /// Takes the events of the result, if the caller wants them as they come.
+    pub stream: Option<&'a dyn EventStream>,
 }
 
 /// The response, or why there is none. Every form of the secret has been redacted.
@@ -166,6 +169,8 @@ pub enum FailureKind {
     Service,
     /// The calls of the agent were stopped while it was executed.
     Stopped,
+    /// The gate takes no more events of a streamed result, and knows why.
+    Cut,
 }
 
 /// Stores renewed material: what a token endpoint returns is sealed before it is used.

@@ -15,6 +15,7 @@ use crate::service::{
     HttpMapping, LoggingRule, McpMapping, McpMethod, Place, Placement, ServiceDefinition, ServiceVersion,
     ToolDefinition, ToolName,
 };
+use crate::step::Step;
 use crate::text::{Label, Line};
 
 /// Parts of definitions with their own schema.
@@ -49,6 +50,13 @@ schemas! {
             },
         },
         "additionalProperties": false,
+    });
+    Step => "Step" |_generator| json!({
+        "type": "object",
+        "description": "What a call of the tool is to guardians besides the call of a tool.",
+        "required": ["kind"],
+        "properties": {"kind": {"enum": ["a2a", "knowledge", "memory", "model"]}},
+        "additionalProperties": true,
     });
     ToolDefinition => "ToolDefinition" |generator| json!({
         "type": "object",
@@ -123,6 +131,7 @@ schemas! {
             },
             "http": generator.subschema_for::<Option<HttpMapping>>(),
             "mcp": generator.subschema_for::<Option<McpMapping>>(),
+            "step": generator.subschema_for::<Option<Step>>(),
             "logging": generator.subschema_for::<Option<LoggingRule>>(),
             "labels": {
                 "type": ["array", "null"],

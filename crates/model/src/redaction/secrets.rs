@@ -51,6 +51,11 @@ impl Secrets {
             || self.forms().patterns(in_arguments).all(|pattern| pattern.bytes.len() > text.len())
     }
 
+    /// The length of the longest form, in bytes.
+    pub(super) fn longest(&self) -> usize {
+        self.forms().patterns(false).map(|pattern| pattern.bytes.len()).max().unwrap_or_default()
+    }
+
     /// The numbers that the secrets spell.
     pub(super) fn numbers(&self, in_arguments: bool) -> impl Iterator<Item = f64> {
         let forms = self.may_be_number.then(|| self.forms());

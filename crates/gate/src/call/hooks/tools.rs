@@ -189,7 +189,7 @@ fn contradiction(reason: &str) -> Refusal {
 
 /// A tool that only the runtime knows. Characters that are not allowed in names are written as `@` and their bytes, so
 /// that different names stay different.
-pub(super) fn unknown_tool(named: &str, category: Category) -> Result<Tool, Refusal> {
+pub(in crate::call) fn unknown_tool(named: &str, category: Category) -> Result<Tool, Refusal> {
     let mut name = String::with_capacity(named.len());
     for letter in named.chars() {
         if letter.is_ascii_alphanumeric() || "._:-".contains(letter) {

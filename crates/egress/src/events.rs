@@ -1,15 +1,23 @@
-//! Server-sent events, as far as MCP uses them: the data of each event is a message.
+//! Server-sent events: their names and data. Streams are not resumed, so ids mean nothing.
 
 /// The longest event, in bytes.
 pub(crate) const EVENT_LIMIT: usize = 1024 * 1024;
 
-/// Takes a stream apart into the data of its events.
+/// An event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) name: Option<Vec<u8>>,
+    pub(crate) data: Vec<u8>,
+}
+
+/// Takes a stream apart into its events.
 #[derive(Default)]
 pub(crate) struct Events {
     /// The end of the stream so far that is no whole line yet.
     rest: Vec<u8>,
     /// How much of it was searched for a line end.
     searched: usize,
+    name: Option<Vec<u8>>,
     data: Vec<u8>,
     has_data: bool,
     /// Whether the last line ended with a carriage return, whose line feed may come with the next piece.
@@ -21,8 +29,8 @@ pub(crate) struct Events {
 pub(crate) struct TooLong;
 
 impl Events {
-    /// Takes the next piece of the stream; gives the data of the events that end in it.
-    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, TooLong> {
+    /// Takes the next piece of the stream; gives the events that end in it.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Vec<Event>, TooLong> {
         self.rest.extend_from_slice(piece);
         let mut events = Vec::new();
         let mut taken = 0;
@@ -51,25 +59,32 @@ impl Events {
         if self.rest.len() > EVENT_LIMIT { Err(TooLong) } else { Ok(events) }
     }
 
-    fn line(&mut self, line: &[u8], events: &mut Vec<Vec<u8>>) -> Result<(), TooLong> {
+    fn line(&mut self, line: &[u8], events: &mut Vec<Event>) -> Result<(), TooLong> {
         if line.is_empty() {
+            let name = self.name.take();
             if std::mem::take(&mut self.has_data) {
-                events.push(std::mem::take(&mut self.data));
+                events.push(Event { name, data: std::mem::take(&mut self.data) });
             }
             return Ok(());
         }
-        // Ids, names and comments mean nothing here: a stream is not resumed, and messages say what they are.
-        let Some(value) = line.strip_prefix(b"data").filter(|rest| rest.is_empty() || rest.starts_with(b":")) else {
+        if let Some(name) = field(line, b"event") {
+            self.name = Some(name.to_vec()).filter(|name| !name.is_empty());
             return Ok(());
-        };
-        let value = value.strip_prefix(b":").unwrap_or(value);
-        let value = value.strip_prefix(b" ").unwrap_or(value);
+        }
+        let Some(value) = field(line, b"data") else { return Ok(()) };
         if std::mem::replace(&mut self.has_data, true) {
             self.data.push(b'\n');
         }
         self.data.extend_from_slice(value);
         if self.data.len() > EVENT_LIMIT { Err(TooLong) } else { Ok(()) }
     }
+}
+
+/// The value of a line, if it is of this field.
+fn field<'l>(line: &'l [u8], name: &[u8]) -> Option<&'l [u8]> {
+    let rest = line.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with(b":"))?;
+    let value = rest.strip_prefix(b":").unwrap_or(rest);
+    Some(value.strip_prefix(b" ").unwrap_or(value))
 }
 
 fn is_end(byte: u8) -> bool {
@@ -83,8 +98,12 @@ mod tests {
     fn events(stream: &[u8], pieces: usize) -> Vec<String> {
         let mut reader = Events::default();
         let pieces = stream.chunks(pieces);
-        let events: Vec<Vec<u8>> = pieces.flat_map(|piece| reader.push(piece).unwrap()).collect();
-        events.into_iter().map(|event| String::from_utf8(event).unwrap()).collect()
+        let events = pieces.flat_map(|piece| reader.push(piece).unwrap());
+        let shown = |event: Event| {
+            let name = event.name.map(|name| format!("{} ", String::from_utf8(name).unwrap())).unwrap_or_default();
+            name + &String::from_utf8(event.data).unwrap()
+        };
+        events.map(shown).collect()
     }
 
     #[test]
@@ -94,7 +113,7 @@ mod tests {
                 ": hello\nid: 1\nevent: message\ndata: {\"a\":\ndata:1}\n\nretry: 3\n\ndata\n\ndata: last\n\ndata: cut";
             let stream = stream.replace('\n', end);
             for pieces in [1, 2, 3, 7, 1000] {
-                assert_eq!(events(stream.as_bytes(), pieces), ["{\"a\":\n1}", "", "last"], "{end:?} {pieces}");
+                assert_eq!(events(stream.as_bytes(), pieces), ["message {\"a\":\n1}", "", "last"], "{end:?} {pieces}");
             }
         }
     }
