@@ -30,12 +30,14 @@ pub(crate) mod host;
 mod intent;
 mod invocation;
 mod key;
+mod knowledge;
 mod line_reader;
 pub(crate) mod local;
 mod login;
 mod logout;
 mod material;
 mod mcp;
+mod memory;
 mod mount;
 mod paging;
 mod plan;
@@ -98,6 +100,8 @@ enum Command {
     Diff(workflow::Diff),
     Export(workflow::Export),
     Mount(mount::Mount),
+    Memory(memory::Memory),
+    Knowledge(knowledge::Knowledge),
     Tool(tool::Tool),
     Invocation(invocation::Invocation),
     Intent(intent::Intent),
@@ -216,6 +220,8 @@ impl CommandLine {
             Command::Grant(Grant { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Service(Service { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Mount(Mount { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Memory(Memory { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Knowledge(Knowledge { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Intent(Intent { connection, action }) => asked(&connection, action.run(&connection)),
@@ -251,6 +257,8 @@ use intent::Intent;
 use invocation::Invocation;
 use key::Key;
 use local::LocalCommands;
+use knowledge::Knowledge;
+use memory::Memory;
 use mount::Mount;
 use plan::Plan;
 use policy::Policy;

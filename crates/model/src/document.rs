@@ -6,9 +6,15 @@ use serde::{Deserialize, Serialize};
 pub use self::chunks::{CHUNK_BYTES, Chunk, chunks};
 use self::html::text_of_html;
 use crate::hidden_text;
+use crate::text::identifiers;
 
 mod chunks;
 mod html;
+
+identifiers! {
+    /// The name of a document in its collection.
+    DocumentId;
+}
 
 /// The format of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

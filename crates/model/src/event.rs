@@ -32,6 +32,7 @@ pub use self::policy::{PoliciesChanged, PolicyChangeKind};
 pub use self::service::{ServiceApplied, ServiceRemoved};
 pub use self::session::{SessionOutcome, ToolSessionClosed, ToolSessionOpened};
 pub use self::stored::{DamagedEvent, EventError, StoredEvent};
+pub use self::store::{KnowledgeIngested, KnowledgeRemoved, MemoryForgotten, StoreCreated, StoreRemoved};
 pub use self::tenant::TenantCreated;
 pub use self::vault::{VaultCreated, VaultDeleted, VaultRekeyed};
 pub use self::work::{
@@ -54,6 +55,7 @@ mod payload;
 mod policy;
 mod service;
 mod session;
+mod store;
 mod stored;
 mod tenant;
 mod vault;

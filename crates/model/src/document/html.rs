@@ -84,11 +84,12 @@ impl Reader {
             if *skipped == tag.name {
                 *open = if tag.is_end { open.saturating_sub(1) } else { open.saturating_add(1) };
             }
-            if *open > 0 && !(ends && !tag.is_end) {
+            let is_cut = ends && !tag.is_end;
+            if *open > 0 && !is_cut {
                 return after;
             }
             self.skipped = None;
-            if !ends || tag.is_end {
+            if !is_cut {
                 return after;
             }
         }

@@ -13,5 +13,5 @@ mod recovery;
 mod results;
 mod sent;
 mod shadow;
-mod third_party;
+pub(crate) mod third_party;
 mod together;
