@@ -120,6 +120,7 @@ async fn inspect(mounts: &McpMounts, server: &McpServer) -> Result<ServerOffer, 
         material,
         renewal: &Fixed,
         messages: &NoMessageGuard,
+        stream: None,
         client: None,
     };
     mounts.inspect(&target(server), Some(access), &NoMessageGuard).await

@@ -299,6 +299,7 @@ async fn inspect(mounts: &McpMounts) -> Result<ServerOffer, SourceFailure> {
         material,
         renewal: &Fixed,
         messages: &NoMessageGuard,
+        stream: None,
         client: None,
     };
     let target = MountTarget {
