@@ -31,6 +31,7 @@ use crate::text::Line;
 
 mod budgets;
 mod mounts;
+mod stores;
 mod tokens;
 mod work;
 mod workflows;
@@ -495,6 +496,7 @@ fn samples() -> Vec<Event> {
         budgets::budgets(),
         work::work(),
         workflows::workflows(),
+        stores::stores(),
     ]
     .concat();
     all.into_iter()
