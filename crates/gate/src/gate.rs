@@ -8,8 +8,8 @@ use toolgate_model::continuation::Continuations;
 use toolgate_model::id::ProcessId;
 
 use crate::authority::{
-    Administration, ApprovalAdministration, AuditReader, MountAdministration, PolicyAdministration, StoreAdministration,
-    WorkAdministration, WorkflowAdministration,
+    Administration, ApprovalAdministration, AuditReader, MountAdministration, PolicyAdministration,
+    StoreAdministration, WorkAdministration, WorkflowAdministration,
 };
 use crate::builtin::Builtins;
 use crate::call::detached::Runs;

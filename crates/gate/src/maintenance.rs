@@ -11,7 +11,8 @@ use crate::identify::Authenticator;
 use crate::ids::Ids;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{
-    AuditLog, Calls, Credentials, Grants, Keys, LedgerState, LedgerStatistics, MasterKeys, Stores, Tasks, Tenants, ToolSessions,
+    AuditLog, Calls, Credentials, Grants, Keys, LedgerState, LedgerStatistics, MasterKeys, Stores, Tasks, Tenants,
+    ToolSessions,
 };
 use crate::ports::sealer::{SealError, Sealer};
 use crate::refusal::{Code, Refusal};

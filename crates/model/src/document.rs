@@ -143,8 +143,13 @@ mod tests {
 
     #[test]
     fn files_are_recognised_by_their_names() {
-        for (name, format) in [("a.MD", Some(DocumentFormat::Markdown)), ("b.html", Some(DocumentFormat::Html)),
-            ("c.txt", Some(DocumentFormat::Text)), ("d.pdf", None), ("README", None)] {
+        for (name, format) in [
+            ("a.MD", Some(DocumentFormat::Markdown)),
+            ("b.html", Some(DocumentFormat::Html)),
+            ("c.txt", Some(DocumentFormat::Text)),
+            ("d.pdf", None),
+            ("README", None),
+        ] {
             assert_eq!(DocumentFormat::of_file(name), format, "{name}");
         }
     }

@@ -31,8 +31,8 @@ pub use self::payload::{EventKind, EventPayload, UnknownPayload};
 pub use self::policy::{PoliciesChanged, PolicyChangeKind};
 pub use self::service::{ServiceApplied, ServiceRemoved};
 pub use self::session::{SessionOutcome, ToolSessionClosed, ToolSessionOpened};
-pub use self::stored::{DamagedEvent, EventError, StoredEvent};
 pub use self::store::{KnowledgeIngested, KnowledgeRemoved, MemoryForgotten, StoreCreated, StoreRemoved};
+pub use self::stored::{DamagedEvent, EventError, StoredEvent};
 pub use self::tenant::TenantCreated;
 pub use self::vault::{VaultCreated, VaultDeleted, VaultRekeyed};
 pub use self::work::{

@@ -42,14 +42,12 @@ pub(crate) fn associated_data(binding: &SealBinding, purpose: Purpose) -> String
             r#"{{"alg":"AES-256-GCM","call":"{id}","part":"{}","purpose":"{purpose}","tenant":"{tenant}"}}"#,
             part.as_str()
         ),
-        SealSubject::Store { id } => write!(
-            text,
-            r#"{{"alg":"AES-256-GCM","purpose":"{purpose}","store":"{id}","tenant":"{tenant}"}}"#
-        ),
-        SealSubject::Item { id } => write!(
-            text,
-            r#"{{"alg":"AES-256-GCM","item":"{id}","purpose":"{purpose}","tenant":"{tenant}"}}"#
-        ),
+        SealSubject::Store { id } => {
+            write!(text, r#"{{"alg":"AES-256-GCM","purpose":"{purpose}","store":"{id}","tenant":"{tenant}"}}"#)
+        }
+        SealSubject::Item { id } => {
+            write!(text, r#"{{"alg":"AES-256-GCM","item":"{id}","purpose":"{purpose}","tenant":"{tenant}"}}"#)
+        }
     };
     // INVARIANT: writing to a String cannot fail.
     debug_assert!(written.is_ok());

@@ -198,7 +198,9 @@ pub(super) async fn vault_of(client: &Client, named: Option<String>) -> Result<V
 /// How agents get the tools of a store.
 pub(super) fn granting(credential: Option<CredentialId>, scopes: &str) -> String {
     match credential {
-        Some(credential) => format!("Let an agent use it with `toolgate grant create AGENT {credential} --scope {scopes}`."),
+        Some(credential) => {
+            format!("Let an agent use it with `toolgate grant create AGENT {credential} --scope {scopes}`.")
+        }
         None => String::new(),
     }
 }

@@ -8,9 +8,9 @@ use toolgate_model::document::{Chunk, DocumentFormat, DocumentId, RemovedParts, 
 use toolgate_model::id::{ItemId, RevisionId, StoreId, VaultId};
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
-use toolgate_model::scope::ScopeSet;
+use toolgate_model::scope::{Scope, ScopeSet};
 use toolgate_model::secret::Material;
-use toolgate_model::store::{CHUNK_LIMIT, ItemContent, Store, StoreKind, StoreTerms, definition};
+use toolgate_model::store::{CHUNK_LIMIT, ItemContent, Store, StoreKind, StoreTerms, definition, scopes};
 use toolgate_model::text::{Line, MultilineText};
 
 use super::credentials::NewCredential;
@@ -24,8 +24,8 @@ use crate::identify::Caller;
 use crate::ids::Ids;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{
-    AddChunks, BeginDocument, CreateStore, Document, FinishDocument, Forget, ForgetItems, ForgetReason, KnownStore, Page,
-    PageRequest, RemoveDocument, RemoveStore, Stores,
+    AddChunks, BeginDocument, CreateStore, Document, FinishDocument, Forget, ForgetItems, ForgetReason, KnownStore,
+    Page, PageRequest, RemoveDocument, RemoveStore, Stores,
 };
 use crate::ports::sealer::{SealBinding, Sealer};
 use crate::refusal::{Code, Refusal};
@@ -100,7 +100,7 @@ impl StoreAdministration {
             created_at: now,
         };
         let credential = match new.vault {
-            Some(vault) => Some(self.open_credential(caller, vault, &store.name).await?),
+            Some(vault) => Some(self.open_credential(caller, vault, &store).await?),
             None => None,
         };
         let created = self.store(caller, &store).await;
@@ -130,12 +130,12 @@ impl StoreAdministration {
         Err(too_busy())
     }
 
-    async fn open_credential(
-        &self,
-        caller: &Caller,
-        vault: VaultId,
-        service: &ServiceName,
-    ) -> Result<Credential, Refusal> {
+    async fn open_credential(&self, caller: &Caller, vault: VaultId, store: &Store) -> Result<Credential, Refusal> {
+        let service = &store.name;
+        let scopes = scopes(store.terms.kind()).iter().map(|scope| Scope::parse(scope));
+        let scopes_available = scopes
+            .collect::<Result<ScopeSet, _>>()
+            .map_err(|error| Refusal::new(Code::Internal, format!("a scope of stores is invalid: {error}")))?;
         let metadata = serde_json::json!({"auth": {"location": "none"}});
         let new = NewCredential {
             vault,
@@ -143,7 +143,7 @@ impl StoreAdministration {
             label: Line::parse(&format!("{service} (no secret)"))
                 .map_err(|error| Refusal::new(Code::InvalidField, error.to_string()).with("path", "name"))?,
             auth_type: AuthType::ApiKey,
-            scopes_available: ScopeSet::default(),
+            scopes_available,
             metadata: metadata.as_object().cloned().unwrap_or_default(),
             material: Material::default(),
             expires_at: None,
@@ -201,7 +201,9 @@ impl StoreAdministration {
     pub async fn ingest(&self, caller: &Caller, name: &ServiceName, new: NewDocument) -> Result<Ingested, Refusal> {
         let known = self.known(caller, StoreKind::Knowledge, name).await?;
         require_registrar(caller)?;
-        let StoreTerms::Knowledge(terms) = &known.store.terms else { return Err(not_found(StoreKind::Knowledge, name)) };
+        let StoreTerms::Knowledge(terms) = &known.store.terms else {
+            return Err(not_found(StoreKind::Knowledge, name));
+        };
         let (document, chunks) = divided(caller, &new, self.clock.now())?;
         let revision = self.ids.make(self.clock.now(), RevisionId::new)?;
         let begin = BeginDocument {

@@ -29,9 +29,9 @@ use toolgate_model::mirrored::Mirrored;
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::spending::Account;
+use toolgate_model::step::Step;
 use toolgate_model::store::UNTRUSTED;
 use toolgate_model::text::Label;
-use toolgate_model::step::Step;
 use toolgate_model::time::Timestamp;
 
 use super::approve::Approved;

@@ -78,7 +78,9 @@ impl Source for StoreSource {
     }
 
     async fn execute(&self, call: &Admitted, _: Option<Access<'_>>) -> Execution {
-        let Some(operation) = call.definition().store else { return Err(unusable("its definition names no operation")) };
+        let Some(operation) = call.definition().store else {
+            return Err(unusable("its definition names no operation"));
+        };
         let nothing = Map::new();
         let service = &call.candidate().tool.service;
         let store = self.stores.store(&call.invocation().tenant, service).await.map_err(failed)?;
@@ -181,7 +183,9 @@ impl StoreSource {
             query_words(query).iter().map(|word| read.key.word(&read.partition, word)).collect()
         };
         let by = match operation {
-            StoreOperation::Find | StoreOperation::Search => FindBy::Words(words(read.text("query").unwrap_or_default())),
+            StoreOperation::Find | StoreOperation::Search => {
+                FindBy::Words(words(read.text("query").unwrap_or_default()))
+            }
             StoreOperation::Get => match (read.text("id").map(ItemId::parse), read.text("key")) {
                 (Some(Ok(id)), None) => FindBy::Id(id),
                 (Some(Err(_)), None) => return Ok(json!({"item": null})),
@@ -349,7 +353,9 @@ fn full(terms: &MemoryTerms, limit: u64, of_agent: bool) -> SourceFailure {
         true => format!("the agent has {limit} entries in this memory, the limit; forget some"),
         false => {
             let scope = terms.scope.as_str();
-            format!("this memory has {limit} entries for the {scope}, the limit; forget some, or replace one by its key")
+            format!(
+                "this memory has {limit} entries for the {scope}, the limit; forget some, or replace one by its key"
+            )
         }
     };
     SourceFailure::not_sent(FailureKind::StoreFull, reason)

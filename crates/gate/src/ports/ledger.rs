@@ -46,8 +46,9 @@ pub use self::spending::{BudgetUse, CallLimits, SetTenantBudget, Spending, StopC
 pub use self::standing_approvals::{RevokeStanding, StandingApprovals, StandingFilter};
 pub use self::state::{EngineStatistics, LedgerState, LedgerStatistics};
 pub use self::stores::{
-    AddChunks, BeginDocument, ChunkOrigin, CreateStore, Document, FindBy, FindItems, FinishDocument, Forget, ForgetItems,
-    ForgetReason, FoundItem, KnownStore, NewItem, Partition, PutItem, PutOutcome, RemoveDocument, RemoveStore, Stores,
+    AddChunks, BeginDocument, ChunkOrigin, CreateStore, Document, FindBy, FindItems, FinishDocument, Forget,
+    ForgetItems, ForgetReason, FoundItem, KnownStore, NewItem, Partition, PutItem, PutOutcome, RemoveDocument,
+    RemoveStore, Stores,
 };
 pub use self::tenants::{CreateTenant, Tenants};
 pub use self::vaults::{CreateVault, DeleteVault, Deleted, Vaults};

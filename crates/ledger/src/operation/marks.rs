@@ -40,9 +40,7 @@ pub async fn write<'a, T: Transaction>(
     marks: impl Iterator<Item = (&'a TenantId, &'a MarkScope, &'a str, Timestamp)> + Send,
 ) -> Result<(), Failure> {
     let rows: Vec<Vec<Value<'_>>> = marks
-        .map(|(tenant, scope, label, time)| {
-            values![tenant, &scope.agent, scope.session.as_str(), label, time].to_vec()
-        })
+        .map(|(tenant, scope, label, time)| values![tenant, &scope.agent, scope.session.as_str(), label, time].to_vec())
         .collect();
     // A slow clock must not make a mark older.
     let sql = "INSERT INTO session_marks (tenant, agent, session, label, marked_at) VALUES ($1, $2, $3, $4, $5) \

@@ -31,8 +31,8 @@ use crate::transaction::{Transaction, values};
 
 mod documents;
 mod items;
-mod search;
 pub mod sealed;
+mod search;
 mod sweep;
 
 /// The maximum number of items deleted in one transaction: an item has hundreds of words, and other writes wait for it.
@@ -192,7 +192,8 @@ impl Administration for CreateStore {
         let store = &self.store;
         let place = next_revision(transaction, &by.tenant).await?;
         let sql = "SELECT COUNT(*) FROM stores WHERE tenant = $1 AND removed_at IS NULL";
-        let count: u64 = transaction.query_optional(sql, values![&by.tenant]).await?.map_or(Ok(0), |row| row.count(0))?;
+        let count: u64 =
+            transaction.query_optional(sql, values![&by.tenant]).await?.map_or(Ok(0), |row| row.count(0))?;
         if count >= STORE_LIMIT {
             let reason = format!("there are {count} stores, and {STORE_LIMIT} is the limit; remove one");
             return Err(Refusal::new(Code::TooManyStores, reason).into());
@@ -286,7 +287,8 @@ impl Operation for ReadStore {
              WHERE s.tenant = $1 AND s.name = $2 AND s.removed_at IS NULL"
         );
         let row = transaction.query_optional(&sql, values![&self.tenant, &self.name]).await?;
-        let read = |row: Row| Ok::<_, SqlError>(KnownStore { store: read_store(&row)?, index_key: read_material(&row, 6)? });
+        let read =
+            |row: Row| Ok::<_, SqlError>(KnownStore { store: read_store(&row)?, index_key: read_material(&row, 6)? });
         Ok(row.map(read).transpose()?)
     }
 }

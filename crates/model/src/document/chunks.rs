@@ -118,7 +118,10 @@ mod tests {
     #[test]
     fn a_short_text_is_one_chunk_and_an_empty_one_is_none() {
         let [chunk] = &chunks("doc", "# Title\n\nBody.\n")[..] else { panic!("one chunk") };
-        assert_eq!((chunk.heading.as_deref(), chunk.offset, chunk.text.as_str()), (Some("Title"), 0, "# Title\n\nBody."));
+        assert_eq!(
+            (chunk.heading.as_deref(), chunk.offset, chunk.text.as_str()),
+            (Some("Title"), 0, "# Title\n\nBody.")
+        );
         assert!(chunks("doc", " \n\n ").is_empty());
     }
 

@@ -4,22 +4,60 @@
 use super::RemovedParts;
 
 /// Elements whose content is no text of the page.
-const SILENT: [&str; 9] =
-    ["canvas", "head", "iframe", "noscript", "object", "select", "svg", "template", "textarea"];
+const SILENT: [&str; 9] = ["canvas", "head", "iframe", "noscript", "object", "select", "svg", "template", "textarea"];
 /// Elements that begin and end a line.
 const BLOCKS: [&str; 34] = [
-    "address", "article", "aside", "blockquote", "body", "dd", "details", "div", "dl", "dt", "fieldset", "figcaption",
-    "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "html", "li", "main", "nav", "ol", "p",
-    "pre", "section", "summary", "table", "ul",
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "dd",
+    "details",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hr",
+    "html",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "summary",
+    "table",
+    "ul",
 ];
 /// Elements without an end.
-const VOID: [&str; 13] = [
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
-];
+const VOID: [&str; 13] =
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
 /// Declarations by which an element hides itself, without blanks.
 const HIDING: [&str; 11] = [
-    "display:none", "visibility:hidden", "opacity:0;", "opacity:0.0", "font-size:0;", "font-size:0p", "color:transparent",
-    "left:-9", "top:-9", "text-indent:-9", "max-height:0",
+    "display:none",
+    "visibility:hidden",
+    "opacity:0;",
+    "opacity:0.0",
+    "font-size:0;",
+    "font-size:0p",
+    "color:transparent",
+    "left:-9",
+    "top:-9",
+    "text-indent:-9",
+    "max-height:0",
 ];
 
 /// The title of a page, its text, and what was removed.
@@ -106,7 +144,8 @@ impl Reader {
     }
 
     fn mark(&mut self, tag: &Tag<'_>) {
-        let level = tag.name.strip_prefix('h').and_then(|level| level.parse::<usize>().ok()).filter(|level| *level <= 6);
+        let level =
+            tag.name.strip_prefix('h').and_then(|level| level.parse::<usize>().ok()).filter(|level| *level <= 6);
         match tag.name.as_str() {
             _ if level.is_some_and(|level| level > 0) && !tag.is_end => {
                 self.text.push_str("\n\n");
@@ -261,7 +300,9 @@ fn tidied(text: &str) -> String {
     for line in text.lines() {
         let words: Vec<&str> = line.split([' ', '\u{a0}']).filter(|word| !word.is_empty()).collect();
         // A mark of a list or heading without text is nothing.
-        if words.is_empty() || matches!(words.as_slice(), [mark] if mark.chars().all(|letter| matches!(letter, '#' | '-'))) {
+        if words.is_empty()
+            || matches!(words.as_slice(), [mark] if mark.chars().all(|letter| matches!(letter, '#' | '-')))
+        {
             empty += 1;
             continue;
         }

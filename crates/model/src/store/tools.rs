@@ -85,10 +85,9 @@ fn memory(terms: &MemoryTerms) -> Value {
         "description": "Only entries with all of these labels."});
     let limit = json!({"type": "integer", "minimum": 1, "maximum": RESULT_LIMIT, "default": 10});
     let logging = json!({"fields": {"key": "hash", "labels": "hash", "query": "hash", "text": "hash"}});
-    let object = |properties: Value, required: Value| {
-        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
-    };
-    let entries = |entries: &str| json!({"kind": "memory", "operation": "retrieve", "entries": entries, "content": "/text"});
+    let object = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    let entries =
+        |entries: &str| json!({"kind": "memory", "operation": "retrieve", "entries": entries, "content": "/text"});
     json!({
         "put": {
             "title": "Store in memory", "store": "put", "scope": "memory.write", "safety_tier": "write",

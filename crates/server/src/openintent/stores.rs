@@ -109,13 +109,7 @@ pub(super) async fn delete_collection(request: TypedRequest<DeleteCollection>) -
 
 pub(super) async fn ingest(request: TypedRequest<IngestDocument>) -> Result<IngestedDocument, Denied> {
     let TypedRequest { app, caller, path, body, .. } = request;
-    let new = NewDocument {
-        id: body.id,
-        title: body.title,
-        source: body.source,
-        format: body.format,
-        text: body.text,
-    };
+    let new = NewDocument { id: body.id, title: body.title, source: body.source, format: body.format, text: body.text };
     let ingested = app.gate.stores.ingest(&caller, &path, new).await?;
     Ok(IngestedDocument { document: document(ingested.document), replaced: ingested.has_replaced })
 }

@@ -110,7 +110,7 @@ impl Things {
     }
 
     /// Placeholders and what stands for them.
-    pub fn by_placeholder(&self) -> [(&'static str, &str); 20] {
+    pub fn by_placeholder(&self) -> [(&'static str, &str); 23] {
         [
             // First, because it has the agent's name in it.
             ("{service}", &self.service),

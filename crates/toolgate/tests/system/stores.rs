@@ -94,3 +94,12 @@ pub fn texts(items: &Value) -> Vec<String> {
     items.as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect()
 }
 
+impl Reply {
+    /// The error of a call that was admitted and failed.
+    #[track_caller]
+    pub fn failed(&self) -> Value {
+        let body = self.json();
+        assert!(self.status() >= 400 && body["status"] == "error", "{}: {body}", self.asked);
+        body["error"].clone()
+    }
+}

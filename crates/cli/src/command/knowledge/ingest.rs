@@ -114,15 +114,17 @@ fn id_of(path: &Path) -> String {
 fn report(ingested: Vec<IngestedDocument>) -> Report {
     let chunks: u64 = ingested.iter().map(|one| one.document.chunks).sum();
     let replaced = ingested.iter().filter(|one| one.replaced).count();
-    let mut text = format!("{} documents ingested in {chunks} chunks; {replaced} were replaced.", ingested.len());
+    let documents = u64::try_from(ingested.len()).unwrap_or(u64::MAX);
+    let (documents, chunks) = (number_of(documents, "document"), number_of(chunks, "chunk"));
+    let mut text = format!("{documents} ingested in {chunks}; {replaced} replaced.");
     let suspicious: Vec<_> = ingested.iter().filter(|one| one.document.removed.is_suspicious()).collect();
     for one in &suspicious {
         let removed = one.document.removed;
         text.push_str(&format!(
-            "\n{}: {} hidden elements and {} hidden characters were removed.",
+            "\n{}: {} and {} were removed.",
             clean(&one.document.id),
-            removed.hidden_elements,
-            removed.hidden_characters
+            number_of(removed.hidden_elements.into(), "hidden element"),
+            number_of(removed.hidden_characters.into(), "hidden character")
         ));
     }
     let aside = match suspicious.len() {
@@ -130,6 +132,10 @@ fn report(ingested: Vec<IngestedDocument>) -> Report {
         _ => "Hidden text is often planted for models: look at these documents before you trust their sources.",
     };
     Report::new(json!({"documents": ingested}), text).with_aside(aside)
+}
+
+fn number_of(count: u64, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
 #[cfg(test)]

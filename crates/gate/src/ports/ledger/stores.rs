@@ -137,7 +137,9 @@ pub enum FindBy {
     /// The keyed hash of a key.
     Key(String),
     /// The newest before this one.
-    Newest { before: Option<ItemId> },
+    Newest {
+        before: Option<ItemId>,
+    },
     /// The best for these words, by their numbers.
     Words(Vec<i64>),
 }
@@ -165,8 +167,14 @@ pub struct ChunkOrigin {
 /// Which entries of a memory are forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forget {
-    Item { partition: Option<Partition>, id: ItemId },
-    Key { partition: Partition, key: String },
+    Item {
+        partition: Option<Partition>,
+        id: ItemId,
+    },
+    Key {
+        partition: Partition,
+        key: String,
+    },
     Partition(Partition),
     /// What this agent has written.
     Agent(PrincipalId),

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_gate::ports::ledger::{
-    Forget, ForgetItems, Mandate, Marks, NewItem, Partition, PutItem, PutOutcome,
-};
+use toolgate_gate::ports::ledger::{Forget, ForgetItems, Mandate, Marks, NewItem, Partition, PutItem, PutOutcome};
 use toolgate_model::event::{EventPayload, MemoryForgotten};
 use toolgate_model::id::{RevisionId, StoreId};
 use toolgate_model::merkle::sha256;
@@ -133,9 +131,9 @@ pub async fn insert_items<T: Transaction>(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     transaction.execute_many(into, &rows).await?;
     let words = items.iter().flat_map(|item| {
-        item.words.iter().map(|(word, occurrences)| {
-            values![Value::Integer(*word), item.id, *occurrences, item.length].to_vec()
-        })
+        item.words
+            .iter()
+            .map(|(word, occurrences)| values![Value::Integer(*word), item.id, *occurrences, item.length].to_vec())
     });
     let words: Vec<Vec<Value<'_>>> = words.collect();
     for rows in words.chunks(ROWS) {
@@ -197,8 +195,7 @@ impl Administration for ForgetItems {
         let sql = format!("SELECT id FROM store_items WHERE store = $1 AND {condition} ORDER BY id LIMIT {BATCH}");
         let parameters: Vec<Value<'_>> = [store].into_iter().chain(more).collect();
         let rows = transaction.query(&sql, &parameters).await?;
-        let ids: Vec<String> =
-            rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<_, SqlError>>()?;
+        let ids: Vec<String> = rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<_, SqlError>>()?;
         let deleted = delete_items(transaction, &ids).await?;
         if !deleted.is_empty() {
             let entry = forgotten(self.name.clone(), &deleted, self.reason.as_str());

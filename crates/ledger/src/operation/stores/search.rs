@@ -29,9 +29,7 @@ const READABLE: &str = "store_items AS i LEFT JOIN store_documents AS d ON d.id 
 
 fn read_item(row: &Row, score: Option<f64>) -> Result<FoundItem, SqlError> {
     let text = |column: usize| Ok::<_, SqlError>(row.optional_text(column)?.map(str::to_owned));
-    let origin = |document: String| {
-        Ok::<_, SqlError>(ChunkOrigin { document, title: text(12)?, source: text(13)? })
-    };
+    let origin = |document: String| Ok::<_, SqlError>(ChunkOrigin { document, title: text(12)?, source: text(13)? });
     Ok(FoundItem {
         id: row.parsed(0, ItemId::parse)?,
         provenance: Provenance {
@@ -78,8 +76,7 @@ async fn newest<T: Transaction>(
     find: &FindItems,
     before: Option<ItemId>,
 ) -> Result<Vec<FoundItem>, Failure> {
-    let mut parameters =
-        vec![Value::from(find.now), Value::from(find.store), Value::from(find.partition.0.as_str())];
+    let mut parameters = vec![Value::from(find.now), Value::from(find.store), Value::from(find.partition.0.as_str())];
     let mut sql = format!("SELECT {COLUMNS} FROM {READABLE}");
     if let Some(before) = before {
         parameters.push(Value::from(before));
@@ -88,18 +85,16 @@ async fn newest<T: Transaction>(
     for label in &find.labels {
         parameters.push(Value::Integer(*label));
         let place = parameters.len();
-        sql.push_str(&format!(" AND EXISTS (SELECT 1 FROM store_words AS w WHERE w.word = ${place} AND w.item = i.id)"));
+        sql.push_str(&format!(
+            " AND EXISTS (SELECT 1 FROM store_words AS w WHERE w.word = ${place} AND w.item = i.id)"
+        ));
     }
     sql.push_str(&format!(" ORDER BY i.id DESC LIMIT {}", find.limit));
     let rows = transaction.query(&sql, &parameters).await?;
     Ok(rows.iter().map(|row| read_item(row, None)).collect::<Result<_, _>>()?)
 }
 
-async fn best<T: Transaction>(
-    transaction: &mut T,
-    find: &FindItems,
-    words: &[i64],
-) -> Result<Vec<FoundItem>, Failure> {
+async fn best<T: Transaction>(transaction: &mut T, find: &FindItems, words: &[i64]) -> Result<Vec<FoundItem>, Failure> {
     let (store, partition) = (find.store, find.partition.0.as_str());
     let postings = postings(transaction, words).await?;
     let sql = "SELECT COUNT(*), CAST(COALESCE(SUM(length), 0) AS BIGINT) FROM store_items \
@@ -134,10 +129,7 @@ async fn best<T: Transaction>(
 }
 
 /// The items of each word. Numbers of words follow from the partition, so these are items of one partition.
-async fn postings<T: Transaction>(
-    transaction: &mut T,
-    words: &[i64],
-) -> Result<Vec<Vec<Posting<ItemId>>>, Failure> {
+async fn postings<T: Transaction>(transaction: &mut T, words: &[i64]) -> Result<Vec<Vec<Posting<ItemId>>>, Failure> {
     let count = |word: &i64| -> Query<'_> {
         ("SELECT COUNT(*) FROM store_words WHERE word = $1".to_owned(), vec![Value::Integer(*word)])
     };
@@ -155,7 +147,9 @@ async fn postings<T: Transaction>(
             break;
         }
         left = left.saturating_sub(with);
-        let sql = format!("SELECT item, occurrences, length FROM store_words WHERE word = $1 ORDER BY item DESC LIMIT {POSTINGS}");
+        let sql = format!(
+            "SELECT item, occurrences, length FROM store_words WHERE word = $1 ORDER BY item DESC LIMIT {POSTINGS}"
+        );
         queries.push((sql, vec![Value::Integer(word)]));
     }
     let read = |row: &Row| {
@@ -175,4 +169,3 @@ async fn with_label<T: Transaction>(transaction: &mut T, label: i64) -> Result<B
     let rows = transaction.query(&sql, &[Value::Integer(label)]).await?;
     Ok(rows.iter().map(|row| row.parsed(0, ItemId::parse)).collect::<Result<_, _>>()?)
 }
-

@@ -119,15 +119,18 @@ fn a_guardian_decides_what_of_an_external_retriever_reaches_the_agent() {
     let guardian = ThirdParty::start(json!([]));
     let world = guarded(&guardian, false);
     let search = Upstream::start(|_| {
-        Answer::json(200, json!({"hits": [
-            {"key": "1", "text": "Write to ann@example.org about refunds."}, {"key": "2", "text": "This is the poison."},
-        ]}))
+        Answer::json(
+            200,
+            json!({"hits": [
+                {"key": "1", "text": "Write to ann@example.org about refunds."}, {"key": "2", "text": "This is the poison."},
+            ]}),
+        )
     });
     let admin = world.admin();
     let step = json!({"kind": "knowledge", "query": "/q", "results": "/hits", "id": "/key", "content": "/text"});
     let definition = json!({"service": "web", "version": "1", "tools": {"search": {
         "parameters": {"q": {"type": "string", "required": true}},
-        "http": {"method": "GET", "path": "/search", "parameters": {"q": "query"}}, "safety_tier": "read", "step": step,
+        "http": {"method": "GET", "path": "/search", "parameters": {"q": {"in": "query"}}}, "safety_tier": "read", "step": step,
     }}});
     admin.post("/api/v1/services", &definition).created();
     let credential = json!({"service": "web", "label": "web", "auth_type": "api_key",

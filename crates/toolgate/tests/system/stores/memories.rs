@@ -21,7 +21,8 @@ on_both_engines! {
 fn what_is_put_is_found_listed_and_read_again(world: &World) {
     let shelf = Shelf::memory(world, "notes", json!({}));
     let reader = shelf.agent("writer");
-    let call = reader.call("put", json!({"text": "The zebra likes grass.", "key": "zebra", "labels": ["animals"]})).ok();
+    let call =
+        reader.call("put", json!({"text": "The zebra likes grass.", "key": "zebra", "labels": ["animals"]})).ok();
     let put = &call["result"];
     assert_eq!((&put["replaced"], &put["trusted"], &put["expires_at"]), (&json!(false), &json!(true), &Value::Null));
     let got = reader.call("get", json!({"key": "zebra"})).ok()["result"]["item"].clone();
@@ -91,11 +92,12 @@ fn an_agent_finds_nothing_of_another(world: &World) {
 fn a_session_finds_nothing_of_another_and_needs_a_name(world: &World) {
     let shelf = Shelf::memory(world, "scratch", json!({"scope": "session"}));
     let reader = shelf.agent("writer");
-    let in_run = |run: &str| Reader { shelf: &shelf, agent: reader.agent.clone(), more: json!({"context": {"run_id": run}}) };
+    let in_run =
+        |run: &str| Reader { shelf: &shelf, agent: reader.agent.clone(), more: json!({"context": {"run_id": run}}) };
     let (first, second) = (in_run("first"), in_run("second"));
     first.put("only here");
     assert_eq!((first.list().len(), second.list().len()), (1, 0));
-    let error = reader.call("put", json!({"text": "nowhere"})).error();
+    let error = reader.call("put", json!({"text": "nowhere"})).failed();
     assert_eq!(error["code"], "TOOL_NOT_EXECUTABLE");
     assert!(text(&error, "/message").contains("session"), "{error}");
 }
@@ -129,18 +131,21 @@ fn a_scope_that_was_not_granted_is_refused(world: &World) {
 }
 
 fn limits_are_told_and_kept(world: &World) {
-    let shelf = Shelf::memory(world, "notes", json!({"max_items": 2, "max_characters": 10, "writes_per_minute": 4}));
+    let shelf = Shelf::memory(world, "notes", json!({"max_items": 2, "max_characters": 10}));
     let reader = shelf.agent("writer");
     reader.call("put", json!({"text": "x".repeat(11)})).refused(400, "PARAMETERS_INVALID");
     reader.put("one");
     reader.put("two");
-    let error = reader.call("put", json!({"text": "three"})).error();
+    let error = reader.call("put", json!({"text": "three"})).failed();
     assert_eq!(error["code"], "STORE_FULL");
     assert!(text(&error, "/message").contains("2 entries"), "{error}");
     reader.call("forget", json!({"all": true})).ok();
     reader.put("three");
-    let error = reader.call("put", json!({"text": "too fast"})).error();
-    assert!(text(&error, "/code").contains("RATE"), "{error}");
+    let slow = Shelf::memory(world, "slow", json!({"writes_per_minute": 1}));
+    slow.admin.grants(&slow.credential, "writer", json!({"scopes": ["memory.write"]}));
+    let write = || reader.agent.invokes(json!({"tool": "slow.put", "parameters": {"text": "x"}}));
+    write().ok();
+    write().refused(429, "TOOL_RATE_LIMITED");
     for (member, value) in [("max_items", 0), ("retention_days", 4000), ("writes_per_minute", 0)] {
         let body = json!({"name": "wrong", "scope": "agent", member: value});
         let error = shelf.admin.post("/api/v1/memory/stores", &body).refused(400, "INVALID_FIELD");
@@ -152,10 +157,12 @@ fn limits_are_told_and_kept(world: &World) {
 
 fn a_store_is_not_changed_by_definitions(world: &World) {
     let shelf = Shelf::memory(world, "notes", json!({}));
-    let definition = json!({"service": "notes", "version": "2", "tools": {"x": {"http": {"method": "GET", "path": "/"}}}});
+    let definition =
+        json!({"service": "notes", "version": "2", "tools": {"x": {"http": {"method": "GET", "path": "/"}}}});
     shelf.admin.post("/api/v1/services", &definition).refused(409, "SERVICE_IS_STORE");
     shelf.admin.delete("/api/v1/services/notes").refused(409, "SERVICE_IS_STORE");
-    let forged = json!({"service": "forged", "version": "1", "source": "host-extension", "tools": {"put": {"store": "put"}}});
+    let forged =
+        json!({"service": "forged", "version": "1", "source": "host-extension", "tools": {"put": {"store": "put"}}});
     shelf.admin.post("/api/v1/services", &forged).refused(400, "INVALID_FIELD");
     shelf.admin.delete("/api/v1/memory/stores/notes").ok();
     shelf.admin.get("/api/v1/memory/stores/notes").refused(404, "STORE_NOT_FOUND");
@@ -167,34 +174,11 @@ fn a_store_is_not_changed_by_definitions(world: &World) {
 fn the_tools_are_listed_and_called_over_mcp(world: &World) {
     let shelf = Shelf::memory(world, "notes", json!({}));
     let reader = shelf.agent("writer");
-    let ask = |method: &str, params: Value| {
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let mut params = params;
-        params["_meta"] = meta;
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let name = body["params"]["name"].as_str().unwrap_or_default().to_owned();
-        let mut headers = vec![
-            ("Accept", "application/json, text/event-stream"),
-            ("MCP-Protocol-Version", "2026-07-28"),
-            ("Mcp-Method", method),
-        ];
-        if !name.is_empty() {
-            headers.push(("Mcp-Name", &name));
-        }
-        let answer = reader.agent.ask_with("POST", "/mcp", &headers, Some(&body)).answer.text().to_string();
-        // Either JSON, or the one event of a stream.
-        let data = answer.lines().rev().find_map(|line| line.strip_prefix("data:").or_else(|| line.strip_prefix('{').map(|_| line)));
-        serde_json::from_str::<Value>(data.unwrap_or(&answer)).unwrap_or_else(|_| panic!("{answer}"))
-    };
-    let listed = ask("tools/list", json!({}));
-    let tools: Vec<&str> =
-        listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    let put = tools.iter().find(|name| name.contains("notes") && name.ends_with("put")).unwrap_or_else(|| panic!("{tools:?}"));
-    let called = ask("tools/call", json!({"name": put, "arguments": {"text": "over MCP"}}));
-    assert_eq!(called["result"]["isError"].as_bool().unwrap_or(false), false, "{called}");
+    let listed = reader.agent.mcp("tools/list", json!({})).rpc();
+    let tools: Vec<&str> = listed["tools"].as_array().unwrap().iter().map(|tool| text(tool, "/name")).collect();
+    let put = tools.iter().find(|name| name.contains("notes") && name.ends_with("put"));
+    let put = put.unwrap_or_else(|| panic!("{tools:?}"));
+    let called = reader.agent.mcp("tools/call", json!({"name": put, "arguments": {"text": "over MCP"}})).rpc();
+    assert_ne!(called["isError"], true, "{called}");
     assert_eq!(reader.search("mcp"), ["over MCP"]);
 }
