@@ -29,6 +29,7 @@ pub mod policies;
 pub mod protected_resource;
 pub mod services;
 pub mod spending;
+pub mod stores;
 pub mod tenants;
 pub mod tools;
 pub mod vaults;
@@ -50,6 +51,7 @@ pub fn groups() -> Vec<Group> {
         grants::group(),
         services::group(),
         mounts::group(),
+        stores::group(),
         workflows::group(),
         tools::group(),
         policies::group(),

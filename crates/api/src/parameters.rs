@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolgate_model::approval::{LinkToken, SessionName};
 use toolgate_model::context::ContextId;
 use toolgate_model::credential::ServiceName;
+use toolgate_model::document::DocumentId;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::{
     ApprovalId, CoordinatorId, CredentialId, GrantId, IntentId, InvocationId, KeyId, LeaseId, PlanId,
@@ -85,7 +86,7 @@ macro_rules! path_parameters {
 }
 
 path_parameters! {
-    ApprovalId, ContextId, CoordinatorId, CredentialId, GrantId, IntentId, InvocationId, KeyId, LeaseId, PlanId,
+    ApprovalId, ContextId, CoordinatorId, CredentialId, DocumentId, GrantId, IntentId, InvocationId, KeyId, LeaseId, PlanId,
     PolicyVersionNumber, PrincipalId, RunId,
     ServiceName, SessionName = "The caller's name for the session. The same name of another caller is another session.",
     StandingApprovalId, TaskId, TenantId, VaultId,

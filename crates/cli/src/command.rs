@@ -30,12 +30,14 @@ pub(crate) mod host;
 mod intent;
 mod invocation;
 mod key;
+mod knowledge;
 mod line_reader;
 pub(crate) mod local;
 mod login;
 mod logout;
 mod material;
 mod mcp;
+mod memory;
 mod mount;
 mod paging;
 mod peer;
@@ -102,6 +104,8 @@ enum Command {
     Export(workflow::Export),
     Mount(mount::Mount),
     Peer(peer::Peer),
+    Memory(memory::Memory),
+    Knowledge(knowledge::Knowledge),
     Tool(tool::Tool),
     Invocation(invocation::Invocation),
     Intent(intent::Intent),
@@ -222,6 +226,8 @@ impl CommandLine {
             Command::Provider(Provider { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Mount(Mount { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Peer(Peer { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Memory(Memory { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Knowledge(Knowledge { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Intent(Intent { connection, action }) => asked(&connection, action.run(&connection)),
@@ -256,7 +262,9 @@ use grant::Grant;
 use intent::Intent;
 use invocation::Invocation;
 use key::Key;
+use knowledge::Knowledge;
 use local::LocalCommands;
+use memory::Memory;
 use mount::Mount;
 use peer::Peer;
 use plan::Plan;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toolgate_model::descriptor::SourceKind;
 use toolgate_model::hook::Transport;
+use toolgate_model::service::ToolDefinition;
 
 /// The maximum duration of a call.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -22,6 +23,8 @@ pub enum Action {
     Fetch,
     /// Sends a request to a mounted MCP server, over HTTP or to a process of this machine, with the credential of a grant.
     Mcp,
+    /// Reads or writes a store of the gate.
+    Store,
     /// Uses a workspace tool on the machine of the gate.
     Workspace,
     /// Asks an approver a question. The answer is the result.
@@ -33,10 +36,10 @@ pub enum Action {
 }
 
 impl Action {
-    /// The action of a tool of a registered service, from the source that its definition names: tools of mounted servers
-    /// are called over MCP, all others over HTTP.
-    pub(crate) fn of_service(source: SourceKind) -> Self {
+    /// The action of a tool of a registered service, from its definition and the source that its service names.
+    pub(crate) fn of_service(source: SourceKind, tool: &ToolDefinition) -> Self {
         match source {
+            _ if tool.store.is_some() => Self::Store,
             SourceKind::Mcp => Self::Mcp,
             SourceKind::Connector | SourceKind::HostExtension | SourceKind::NodePack | SourceKind::Workflow => {
                 Self::Http
@@ -50,6 +53,7 @@ impl Action {
             Self::Http => "http",
             Self::Fetch => "fetch",
             Self::Mcp => "mcp",
+            Self::Store => "store",
             Self::Workspace => "workspace",
             Self::Question => "question",
             Self::ClientExecuted => "client-executed",
@@ -61,7 +65,9 @@ impl Action {
         match self {
             Self::Http | Self::Fetch => Transport::Http,
             Self::Mcp => Transport::Mcp,
-            Self::Workspace | Self::Question | Self::ClientExecuted | Self::Conformance { .. } => Transport::Native,
+            Self::Store | Self::Workspace | Self::Question | Self::ClientExecuted | Self::Conformance { .. } => {
+                Transport::Native
+            }
         }
     }
 

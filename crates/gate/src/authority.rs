@@ -25,6 +25,7 @@ pub use self::approvals::ApprovalAdministration;
 pub use self::audit::AuditReader;
 pub use self::mounts::MountAdministration;
 pub use self::policies::PolicyAdministration;
+pub use self::stores::StoreAdministration;
 pub use self::work::WorkAdministration;
 pub use self::workflows::WorkflowAdministration;
 
@@ -46,6 +47,7 @@ pub mod principals;
 pub mod services;
 pub mod sessions;
 pub mod spending;
+pub mod stores;
 pub mod tenants;
 pub mod vaults;
 pub mod work;

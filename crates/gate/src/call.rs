@@ -71,6 +71,7 @@ mod settle;
 mod steps;
 pub(crate) mod stops;
 mod stored;
+pub(crate) mod stores;
 mod stream;
 mod tally;
 #[cfg(test)]

@@ -87,7 +87,7 @@ impl Tool {
         Self {
             version: Some(service.version.clone()),
             base_url: service.base_url.clone(),
-            action: Action::of_service(service.source),
+            action: Action::of_service(service.source, definition),
             source: service.source,
             ..Self::new(service.service.clone(), name.clone(), Arc::new(definition.clone()))
         }

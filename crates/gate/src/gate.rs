@@ -8,8 +8,8 @@ use toolgate_model::continuation::Continuations;
 use toolgate_model::id::ProcessId;
 
 use crate::authority::{
-    Administration, ApprovalAdministration, AuditReader, MountAdministration, PolicyAdministration, WorkAdministration,
-    WorkflowAdministration,
+    Administration, ApprovalAdministration, AuditReader, MountAdministration, PolicyAdministration,
+    StoreAdministration, WorkAdministration, WorkflowAdministration,
 };
 use crate::builtin::Builtins;
 use crate::call::detached::Runs;
@@ -72,6 +72,7 @@ pub struct Gate {
     pub approvals: Arc<ApprovalAdministration>,
     pub policies: Arc<PolicyAdministration>,
     pub mounts: Arc<MountAdministration>,
+    pub stores: Arc<StoreAdministration>,
     pub work: Arc<WorkAdministration>,
     pub workflows: Arc<WorkflowAdministration>,
     pub audit: Arc<AuditReader>,
@@ -111,6 +112,7 @@ impl Gate {
             approvals: Arc::new(ApprovalAdministration::new(&ports, &shared)),
             policies: Arc::clone(&policies),
             mounts: Arc::new(MountAdministration::new(&ports, Arc::clone(&pipeline), Arc::clone(&administration))),
+            stores: Arc::new(StoreAdministration::new(&ports, &shared, Arc::clone(&administration))),
             work: Arc::new(WorkAdministration::new(&ports, &shared)),
             streams: Arc::new(EventStreams::new(&ports, &shared)),
             maintenance: Arc::new(Maintenance::new(&ports, &shared, audit_key)),

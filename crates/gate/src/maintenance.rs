@@ -11,7 +11,8 @@ use crate::identify::Authenticator;
 use crate::ids::Ids;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{
-    AuditLog, Calls, Credentials, Grants, Keys, LedgerState, LedgerStatistics, MasterKeys, Tasks, Tenants, ToolSessions,
+    AuditLog, Calls, Credentials, Grants, Keys, LedgerState, LedgerStatistics, MasterKeys, Stores, Tasks, Tenants,
+    ToolSessions,
 };
 use crate::ports::sealer::{SealError, Sealer};
 use crate::refusal::{Code, Refusal};
@@ -35,6 +36,7 @@ pub struct Maintenance {
     calls: Arc<dyn Calls>,
     tool_sessions: Arc<dyn ToolSessions>,
     tasks: Arc<dyn Tasks>,
+    stores: Arc<dyn Stores>,
     log: Arc<dyn AuditLog>,
     state: Arc<dyn LedgerState>,
     sealer: Arc<dyn Sealer>,
@@ -56,6 +58,7 @@ impl Maintenance {
             calls: ports.ledger.clone(),
             tool_sessions: ports.ledger.clone(),
             tasks: ports.ledger.clone(),
+            stores: ports.ledger.clone(),
             log: ports.ledger.clone(),
             state: ports.ledger.clone(),
             sealer: Arc::clone(&ports.sealer),
@@ -122,6 +125,16 @@ impl Maintenance {
             return Ok(0);
         }
         self.tasks.sweep_work(self.clock.now()).await
+    }
+
+    /// Deletes what has expired in stores and what was removed, and overwrites what was deleted.
+    pub async fn sweep_stores(&self) -> Result<u64, Refusal> {
+        if !self.clock.is_steady() {
+            return Ok(0);
+        }
+        let deleted = self.stores.sweep_stores(self.clock.now()).await?;
+        self.stores.erase_deleted().await?;
+        Ok(deleted)
     }
 
     /// Records counted refusals, in one event for each principal. Without `all`, only counts that were started a while

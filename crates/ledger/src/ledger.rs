@@ -37,6 +37,10 @@ pub trait Engine: Send + Sync + 'static {
     /// Settles a call, together with others that come at the same time.
     fn settle(&self, command: Arc<Settle>) -> impl Future<Output = Result<(), Refusal>> + Send;
 
+    /// Overwrites what was deleted from these tables, wherever the engine still has it; false if it must be tried again
+    /// because somebody reads.
+    fn erase(&self, tables: &[&str]) -> impl Future<Output = Result<bool, Refusal>> + Send;
+
     /// Returns figures of the engine.
     fn statistics(&self) -> impl Future<Output = Result<EngineStatistics, Refusal>> + Send;
 
@@ -60,6 +64,8 @@ pub struct SqlLedger<E> {
     pub(crate) inherited_sessions_closed: AtomicBool,
     /// Whether approved calls that no process lived to end were ended.
     pub(crate) inherited_reaped: AtomicBool,
+    /// Whether items of stores were deleted and not overwritten yet.
+    pub(crate) has_deleted: AtomicBool,
 }
 
 impl<E: Engine> Ledger for SqlLedger<E> {}
@@ -80,6 +86,8 @@ impl<E: Engine> SqlLedger<E> {
             inherited_closed: AtomicBool::new(!exact),
             inherited_sessions_closed: AtomicBool::new(!exact),
             inherited_reaped: AtomicBool::new(false),
+            // What an earlier process has deleted.
+            has_deleted: AtomicBool::new(true),
         }
     }
 }

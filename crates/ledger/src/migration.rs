@@ -36,7 +36,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 22, sql: include_str!("../migrations/sqlite/0022_work.sql") },
     Migration { number: 23, sql: include_str!("../migrations/sqlite/0023_spending.sql") },
     Migration { number: 24, sql: include_str!("../migrations/sqlite/0024_workflows.sql") },
-    Migration { number: 25, sql: "-- reserved" },
+    Migration { number: 25, sql: include_str!("../migrations/sqlite/0025_stores.sql") },
     Migration { number: 26, sql: include_str!("../migrations/sqlite/0026_agent_tasks.sql") },
 ];
 
@@ -66,7 +66,7 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 22, sql: include_str!("../migrations/postgres/0022_work.sql") },
     Migration { number: 23, sql: include_str!("../migrations/postgres/0023_spending.sql") },
     Migration { number: 24, sql: include_str!("../migrations/postgres/0024_workflows.sql") },
-    Migration { number: 25, sql: "-- reserved" },
+    Migration { number: 25, sql: include_str!("../migrations/postgres/0025_stores.sql") },
     Migration { number: 26, sql: include_str!("../migrations/postgres/0026_agent_tasks.sql") },
 ];
 

@@ -60,6 +60,7 @@ pub mod settings;
 pub mod settlement;
 pub mod spending;
 pub mod standing_approvals;
+pub mod stores;
 pub mod sweeping;
 pub mod tenants;
 pub mod tool_names;

@@ -150,6 +150,12 @@ impl Connections {
         Ok(u64::try_from(bytes).unwrap_or(0))
     }
 
+    async fn vacuum(&self, tables: &[&str]) -> Result<(), SqlError> {
+        let client = self.client().await?;
+        let statement = format!("VACUUM {}", tables.join(", "));
+        client.batch_execute(&statement).await.map_err(|error| sql_error(&error))
+    }
+
     async fn client(&self) -> Result<deadpool_postgres::Object, SqlError> {
         self.pool.get().await.map_err(|error| SqlError::Unavailable(self.address.failure(&error)))
     }
@@ -278,6 +284,11 @@ impl Engine for PostgresEngine {
 
     async fn read<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         self.connections.read(operation).await
+    }
+
+    async fn erase(&self, tables: &[&str]) -> Result<bool, Refusal> {
+        self.connections.vacuum(tables).await.map_err(|error| Failure::Sql(error).into_refusal())?;
+        Ok(true)
     }
 
     async fn statistics(&self) -> Result<EngineStatistics, Refusal> {

@@ -40,6 +40,9 @@ pub enum OpenError {
     TooNew(#[from] TooNew),
 }
 
+/// How long the truncation of the write-ahead log waits for readers.
+const TRUNCATION_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
+
 /// A ledger in one file.
 pub struct SqliteEngine {
     path: PathBuf,
@@ -89,6 +92,14 @@ impl Engine for SqliteEngine {
         self.writer.run(operation).await
     }
 
+    async fn erase(&self, _: &[&str]) -> Result<bool, Refusal> {
+        // `secure_delete` has overwritten it in the pages: the log, which has the pages of before, ends here.
+        let path = self.path.clone();
+        let truncating = tokio::task::spawn_blocking(move || truncate_log(&path));
+        let truncated = truncating.await.unwrap_or_else(|error| Err(SqlError::Unavailable(error.to_string())));
+        truncated.map_err(|error| crate::sql::Failure::Sql(error).into_refusal())
+    }
+
     async fn statistics(&self) -> Result<EngineStatistics, Refusal> {
         let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
         let mut wal = self.path.as_os_str().to_owned();
@@ -127,6 +138,19 @@ fn own(path: &Path) -> Result<Arc<std::fs::File>, OpenError> {
 fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt;
     std::fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Copies the whole write-ahead log into the database and empties it; false if somebody reads from it.
+fn truncate_log(path: &Path) -> Result<bool, SqlError> {
+    let connection = connect(path)?;
+    // While it waits for readers, nothing is written.
+    connection.busy_timeout(TRUNCATION_WAIT).map_err(|error| sql_error(&error))?;
+    let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    match busy.map_err(|error| sql_error(&error)) {
+        Ok(busy) => Ok(busy == 0),
+        Err(SqlError::Busy(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn migrate(connection: &mut Connection, failed: &impl Fn(&SqlError) -> OpenError) -> Result<(), OpenError> {

@@ -86,6 +86,7 @@ mod contract {
     mod settlement;
     mod standing_approvals;
     mod stops;
+    mod stores;
     mod suspension;
     mod vaults;
     mod work;

@@ -19,6 +19,20 @@ pub fn revealed(text: &str, rule: HiddenCharacters) -> Option<String> {
     Some(revealed)
 }
 
+/// The text without its hidden characters, and how many those were.
+pub fn strip(text: &str) -> (String, u32) {
+    let mut stripped = String::with_capacity(text.len());
+    let mut hidden = 0_u32;
+    each(text, |letter, is_hidden| {
+        if is_hidden {
+            hidden = hidden.saturating_add(1);
+        } else {
+            stripped.push(letter);
+        }
+    });
+    (stripped, hidden)
+}
+
 /// Whether a text has hidden characters.
 pub fn has_hidden(text: &str) -> bool {
     let mut found = false;

@@ -149,6 +149,12 @@ ids! {
     PlanId = "plan";
     TaskId = "task";
     LeaseId = "lease";
+    /// A store: of memory, or a collection of documents.
+    StoreId = "store";
+    /// A text in a store: an entry of a memory, or a chunk of a document.
+    ItemId = "item";
+    /// One ingestion of a document.
+    RevisionId = "rev";
     CoordinatorId = "coord";
     /// A cost that an agent has recorded.
     CostId = "cost";

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use crate::approval::{CallLabel, SessionName};
 use crate::context::ContextId;
 use crate::credential::{AuthType, CredentialStatus, ServiceName};
+use crate::document::DocumentId;
 use crate::hook::{RunId, Transport};
 use crate::id::{
-    ApprovalId, CredentialId, EventId, GrantId, InvocationId, KeyId, SessionId, StandingApprovalId, VaultId,
+    ApprovalId, CredentialId, EventId, GrantId, InvocationId, ItemId, KeyId, SessionId, StandingApprovalId, VaultId,
 };
 use crate::invocation::{IdempotencyKey, InvocationStatus};
 use crate::merkle::Hash;
@@ -56,8 +57,8 @@ macro_rules! schemas {
 use schemas;
 
 schemas! {
-    CallLabel, ContextId, IdempotencyKey, Label, PrincipalId, RunId, Scope, ServiceName, ServiceVersion, SessionName, TenantId,
-    WorkflowName, WorkflowVersion,
+    CallLabel, ContextId, DocumentId, IdempotencyKey, Label, PrincipalId, RunId, Scope, ServiceName, ServiceVersion,
+    SessionName, TenantId, WorkflowName, WorkflowVersion,
     ToolName => "Name" |_generator| json!({
         "type": "string",
         "description": "A name chosen by a client: letters, digits and `. _ : @ -`.",
@@ -81,6 +82,7 @@ schemas! {
     EventId => "EventId" |_generator| id(EventId::PREFIX);
     GrantId => "GrantId" |_generator| id(GrantId::PREFIX);
     InvocationId => "InvocationId" |_generator| id(InvocationId::PREFIX);
+    ItemId => "ItemId" |_generator| id(ItemId::PREFIX);
     KeyId => "KeyId" |_generator| id(KeyId::PREFIX);
     SessionId => "SessionId" |_generator| id(SessionId::PREFIX);
     StandingApprovalId => "StandingApprovalId" |_generator| id(StandingApprovalId::PREFIX);

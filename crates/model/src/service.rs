@@ -17,6 +17,7 @@ use crate::rate_limit::RateLimit;
 use crate::scope::Scope;
 use crate::spending::StatedCost;
 use crate::step::Step;
+use crate::store::StoreOperation;
 use crate::text::{Label, Line, identifiers};
 
 pub use self::cost::Answered;
@@ -104,6 +105,8 @@ pub struct ToolDefinition {
     ///
     /// INVARIANT: set for the tools of services whose source is [`SourceKind::Mcp`], and for no others.
     pub mcp: Option<McpMapping>,
+    /// What it does in the store that its service is.
+    pub store: Option<StoreOperation>,
     /// What its calls are besides calls of a tool, for guardians.
     pub step: Option<Step>,
     /// What the log keeps of the parameters.
@@ -120,6 +123,11 @@ impl ToolDefinition {
     /// What the log keeps of these parameters.
     pub fn summary(&self, parameters: &Map<String, Value>) -> Map<String, Value> {
         self.logging.summary_of(parameters, self.parameters.as_ref().unwrap_or(&Value::Null))
+    }
+
+    /// Whether its results come from a search outside the gate: anybody may have written what was found.
+    pub fn taints(&self) -> bool {
+        self.store.is_none() && self.step.as_ref().is_some_and(Step::retrieves)
     }
 
     /// A tool of which only the required scope is known.
@@ -144,6 +152,7 @@ impl ToolDefinition {
             stated_cost: None,
             http: None,
             mcp: None,
+            store: None,
             step: None,
             logging: LoggingRule::default(),
             labels: BTreeSet::new(),

@@ -140,6 +140,15 @@ impl Step {
         each!(self, step => step.request_hooks())
     }
 
+    /// Whether results are texts that were found somewhere.
+    pub fn retrieves(&self) -> bool {
+        match self {
+            Self::Memory(step) => step.operation == MemoryOperation::Retrieve,
+            Self::Knowledge(_) => true,
+            Self::A2a(_) | Self::Model(_) => false,
+        }
+    }
+
     /// The hooks that results may raise.
     pub fn response_hooks(&self) -> &'static [Hook] {
         each!(self, step => step.response_hooks())

@@ -22,6 +22,7 @@ mod mounts;
 pub(crate) mod progress;
 mod services;
 mod spending;
+mod stores;
 mod tenants;
 mod tools;
 mod vaults;
@@ -84,6 +85,18 @@ pub fn routes() -> Vec<Route> {
         endpoint(mounts::review),
         endpoint(mounts::accept),
         endpoint(mounts::reject),
+        endpoint(stores::create_memory),
+        endpoint(stores::list_memories),
+        endpoint(stores::show_memory),
+        endpoint(stores::delete_memory),
+        endpoint(stores::forget),
+        endpoint(stores::create_collection),
+        endpoint(stores::list_collections),
+        endpoint(stores::show_collection),
+        endpoint(stores::delete_collection),
+        endpoint(stores::ingest),
+        endpoint(stores::list_documents),
+        endpoint(stores::remove_document),
         endpoint(tools::list),
         endpoint(tools::granted),
         special::<ExplainCall, _, _>(why::explain),

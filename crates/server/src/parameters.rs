@@ -131,6 +131,7 @@ path_ids! {
     toolgate_model::id::SessionId => SessionNotFound, "the id of a session is session_ followed by 26 letters and \
         digits";
     toolgate_model::context::ContextId => RouteNotFound, "an intent's or task's id has letters, digits and . _ : @ -";
+    toolgate_model::document::DocumentId => DocumentNotFound, "the id of a document has letters, digits and . _ : @ -";
     toolgate_model::credential::ServiceName => ServiceNotFound, "the name of a service has letters, digits and . _ : @ -";
     toolgate_model::id::CoordinatorId => CoordinatorNotFound, "the id of a coordinator is coord_ followed by 26 letters \
         and digits";

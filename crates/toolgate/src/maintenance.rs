@@ -72,6 +72,7 @@ impl Maintenance {
         tasks.start("heads", move |app, stopped| keep_heads(app, Arc::clone(&kept), stopped));
         tasks.start("statistics", sample_statistics);
         tasks.start("sweep", sweep);
+        tasks.start("stores", sweep_stores);
         tasks.start("key-uses", flush_key_uses);
         let shared_broker = Arc::clone(broker);
         tasks.start("decisions", move |app, stopped| poll_decisions(app, Arc::clone(&shared_broker), stopped));
@@ -164,6 +165,15 @@ async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
         watched.note(app.gate.maintenance.close_sessions().await.map(drop));
         watched.note(app.gate.maintenance.sweep_work().await.map(drop));
         watched.note(app.gate.maintenance.sum_up_refusals(false).await);
+    }
+}
+
+/// Deletes for good what stores have forgotten.
+async fn sweep_stores(app: Arc<App>, stopped: watch::Receiver<bool>) {
+    let mut watched = Watched::new(&app, "deleting what stores have forgotten");
+    let mut ticks = Ticks::new(&app, "stores", SWEEP_INTERVAL, stopped);
+    while ticks.next().await {
+        watched.note(app.gate.maintenance.sweep_stores().await.map(drop));
     }
 }
 

@@ -42,6 +42,12 @@ pub(crate) fn associated_data(binding: &SealBinding, purpose: Purpose) -> String
             r#"{{"alg":"AES-256-GCM","call":"{id}","part":"{}","purpose":"{purpose}","tenant":"{tenant}"}}"#,
             part.as_str()
         ),
+        SealSubject::Store { id } => {
+            write!(text, r#"{{"alg":"AES-256-GCM","purpose":"{purpose}","store":"{id}","tenant":"{tenant}"}}"#)
+        }
+        SealSubject::Item { id } => {
+            write!(text, r#"{{"alg":"AES-256-GCM","item":"{id}","purpose":"{purpose}","tenant":"{tenant}"}}"#)
+        }
     };
     // INVARIANT: writing to a String cannot fail.
     debug_assert!(written.is_ok());
@@ -83,7 +89,7 @@ const FORMAT: u8 = 1;
 #[cfg(test)]
 mod tests {
     use toolgate_gate::ports::sealer::CallPart;
-    use toolgate_model::id::{CredentialId, InvocationId};
+    use toolgate_model::id::{CredentialId, InvocationId, ItemId, StoreId};
     use toolgate_model::principal::TenantId;
 
     use super::*;
@@ -107,6 +113,20 @@ mod tests {
             r#"{"alg":"AES-256-GCM","call":"inv_01K9ZV3M5T8XQ2W7RJ4C6N0BDF","#,
             r#""part":"request","purpose":"material","tenant":"acme"}"#,
         ];
+        assert_eq!(associated_data(&binding, Purpose::Material), expected.concat());
+        let item = ItemId::parse("item_01K9ZV3M5T8XQ2W7RJ4C6N0BDF").unwrap();
+        let expected = [
+            r#"{"alg":"AES-256-GCM","item":"item_01K9ZV3M5T8XQ2W7RJ4C6N0BDF","#,
+            r#""purpose":"material","tenant":"acme"}"#,
+        ];
+        let binding = SealBinding::of_item(&tenant, item);
+        assert_eq!(associated_data(&binding, Purpose::Material), expected.concat());
+        let store = StoreId::parse("store_01K9ZV3M5T8XQ2W7RJ4C6N0BDF").unwrap();
+        let expected = [
+            r#"{"alg":"AES-256-GCM","purpose":"material","#,
+            r#""store":"store_01K9ZV3M5T8XQ2W7RJ4C6N0BDF","tenant":"acme"}"#,
+        ];
+        let binding = SealBinding::of_store(&tenant, store);
         assert_eq!(associated_data(&binding, Purpose::Material), expected.concat());
     }
 

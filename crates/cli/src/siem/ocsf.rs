@@ -6,6 +6,7 @@ mod calls;
 mod class;
 mod findings;
 mod mounts;
+mod stores;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -33,7 +34,11 @@ struct Mapped {
 pub fn to_ocsf(stored: &StoredEvent) -> Map<String, Value> {
     let event = &stored.event;
     let mapped = calls::map(event).or_else(|| authority::map(event));
-    let mapped = mapped.or_else(|| findings::map(event)).or_else(|| mounts::map(event)).or_else(|| work::map(event));
+    let mapped = mapped
+        .or_else(|| findings::map(event))
+        .or_else(|| mounts::map(event))
+        .or_else(|| stores::map(event))
+        .or_else(|| work::map(event));
     let mapped = mapped.unwrap_or_else(|| other(&event.payload));
     let Mapped { class, activity, outcome, severity, attributes, unmapped } = mapped;
     let (category_uid, category_name) = class.category();

@@ -43,6 +43,7 @@ impl Administration {
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
         require_pins(&definition)?;
+        refuse_store_tools(&definition)?;
         Ok(ApplyService { audit: caller.mandate(self.clock.now()), definition, replace })
     }
 
@@ -111,6 +112,13 @@ fn require_pins(definition: &ServiceDefinition) -> Result<(), Refusal> {
         what a person accepts, or give the hash of the definition"
     );
     Err(Refusal::new(Code::InvalidField, reason).with("path", format!("tools.{name}.mcp.definition_hash")))
+}
+
+/// What a store does is not a matter of definitions.
+fn refuse_store_tools(definition: &ServiceDefinition) -> Result<(), Refusal> {
+    let Some((name, _)) = definition.tools.iter().find(|(_, tool)| tool.store.is_some()) else { return Ok(()) };
+    let reason = format!("tool `{name}` has `store`, which only stores have; create one with `toolgate memory create`");
+    Err(Refusal::new(Code::InvalidField, reason).with("path", format!("tools.{name}.store")))
 }
 
 pub(super) fn require_registrar(caller: &Caller) -> Result<(), Refusal> {

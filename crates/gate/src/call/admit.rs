@@ -10,6 +10,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::spending::Account;
 use toolgate_model::step::Step;
+use toolgate_model::store::UNTRUSTED;
+use toolgate_model::text::Label;
 use toolgate_model::time::Timestamp;
 
 use super::approve::Approved;
@@ -410,11 +413,13 @@ impl Admitted {
 }
 
 impl Call {
-    /// The marks that the call leaves on its conversation: the labels of its tool.
+    /// The marks that the call leaves on its conversation: the labels of its tool, and that what it returns is untrusted.
     fn marks(&self, candidate: &Candidate) -> Option<Marks> {
-        let labels = &candidate.tool.definition.labels;
-        let named = || labels.iter().map(|label| label.as_str().to_owned()).collect();
-        (!labels.is_empty()).then(|| Marks { scope: self.mark_scope(), labels: named() })
+        let definition = &candidate.tool.definition;
+        let labels = definition.labels.iter().map(Label::as_str);
+        let labels = labels.chain(definition.taints().then_some(UNTRUSTED)).map(str::to_owned);
+        let labels: BTreeSet<String> = labels.collect();
+        (!labels.is_empty()).then(|| Marks { scope: self.mark_scope(), labels })
     }
 }
 

@@ -72,11 +72,11 @@ pub(super) fn eligible(call: &Call, candidate: Candidate, parameters: &Value) ->
     }
     // A client that executes the tool itself may do what the gate would do for the same call, and no more.
     let (request, credential) = match (candidate.tool.action, candidate.held_grant()) {
-        (Action::Http | Action::Mcp, Some(held_grant)) => {
+        (Action::Http | Action::Mcp | Action::Store, Some(held_grant)) => {
             let (request, credential) = connect(call, &candidate, held_grant, parameters)?;
             (request.map(Box::new), Some(Box::new(credential)))
         }
-        (Action::Http | Action::Mcp, None) => {
+        (Action::Http | Action::Mcp | Action::Store, None) => {
             return Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call"));
         }
         (Action::Fetch, _) => {
@@ -122,10 +122,14 @@ fn connect(
         Ok(connection) => connection,
         Err(error) => return Err(not_executable(candidate, &format!("its credential's metadata is wrong: {error}"))),
     };
-    let is_process = candidate.tool.is_process();
-    let adapter = adapter(candidate, held_grant, connection, is_process)?;
+    let (is_process, is_store) = (candidate.tool.is_process(), candidate.tool.action == Action::Store);
+    let adapter = adapter(candidate, held_grant, connection, is_process || is_store)?;
     let placement = placement_of(adapter, held_grant.credential.auth_type, connection);
     let credential = CredentialUse { held_grant: Arc::clone(held_grant), adapter, placement };
+    if is_store {
+        // It is here: there is nothing to send and nowhere to send it.
+        return Ok((None, credential));
+    }
     if is_process {
         check_process(candidate, held_grant, connection)?;
         mcp::check(call, candidate, held_grant, parameters)?;
@@ -162,11 +166,11 @@ fn adapter(
     candidate: &Candidate,
     held_grant: &HeldGrant,
     connection: &Connection,
-    is_process: bool,
+    is_local: bool,
 ) -> Result<AdapterName, Refusal> {
     let credential = &held_grant.credential;
     // What a process is started with is the operator's choice, and a service that needs nothing gets nothing.
-    let needs_none = is_process || connection.auth == Some(AuthPlacement::Nowhere);
+    let needs_none = is_local || connection.auth == Some(AuthPlacement::Nowhere);
     let adapter = connection.adapter.or_else(|| usual_adapter(credential.auth_type));
     let adapter = adapter.or(needs_none.then_some(AdapterName::Rest));
     let adapter = adapter.ok_or_else(|| {

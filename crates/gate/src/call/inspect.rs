@@ -275,6 +275,7 @@ fn refusal_of(failure: &SourceFailure) -> Refusal {
         FailureKind::Quarantined => Code::ToolQuarantined,
         FailureKind::InputRequired => Code::InputRequired,
         FailureKind::Service => Code::ServiceError,
+        FailureKind::StoreFull => Code::StoreFull,
         FailureKind::Stopped => Code::Stopped,
         // INVARIANT: the refusal that cut the stream is known.
         FailureKind::Cut => Code::Internal,

@@ -11,6 +11,7 @@ use super::refused::RefusedCalls;
 use super::renewals::Renewals;
 use super::stops::Stops;
 use super::stored::StoredResults;
+use super::stores::StoreSource;
 use super::tally::Tally;
 use super::turns::Turns;
 use crate::builtin::Builtins;
@@ -82,7 +83,7 @@ impl Pipeline {
             approval_sessions: ports.ledger.clone(),
             principals: ports.ledger.clone(),
             sealer: Arc::clone(&ports.sealer),
-            sources: ports.sources.clone(),
+            sources: ports.sources.clone().with(StoreSource::new(ports, shared)),
             guardian: Arc::clone(&ports.guardian),
             approver: Arc::clone(&ports.approver),
             telemetry: Arc::clone(&ports.telemetry),

@@ -12,6 +12,7 @@ use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{CallCost, InvocationError, InvocationStatus};
 use toolgate_model::service::ToolName;
+use toolgate_model::store::StoreOperation;
 use toolgate_model::time::Timestamp;
 
 use super::detached::StoredOutcome;
@@ -113,6 +114,8 @@ impl Pipeline {
         let detached = admitted.call().detached;
         // Input is used once: the key of such a call says that it was, and its result is returned to nobody else.
         let is_continuation = admitted.call().input.as_ref().is_some_and(|input| input.origin.is_some());
+        // Texts of stores are nowhere but in their stores: a repeated read reads again.
+        let returns_texts = admitted.definition().store.is_some_and(StoreOperation::returns_texts);
         let accounts = admitted.accounts();
         let mut invocation = admitted.into_invocation();
         let reserved = invocation.cost;
@@ -143,6 +146,7 @@ impl Pipeline {
         invocation.duration_ms = Some(duration_ms);
         let id = invocation.id;
         let is_kept = invocation.idempotency_key.is_some() && !is_continuation && outcome.input.is_none();
+        let is_kept = is_kept && !returns_texts;
         let stored_result = match is_kept && !inspected.never_sent {
             true => Some(serde_json::to_string(&outcome).map_err(|_| unwritable())?),
             false => None,

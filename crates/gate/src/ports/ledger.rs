@@ -46,6 +46,11 @@ pub use self::sessions::{CloseSession, OpenSession, ToolSession, ToolSessions};
 pub use self::spending::{BudgetUse, CallLimits, SetTenantBudget, Spending, StopCalls, StopOutcome, StoppedBy};
 pub use self::standing_approvals::{RevokeStanding, StandingApprovals, StandingFilter};
 pub use self::state::{EngineStatistics, LedgerState, LedgerStatistics};
+pub use self::stores::{
+    AddChunks, BeginDocument, ChunkOrigin, CreateStore, Document, FindBy, FindItems, FinishDocument, Forget,
+    ForgetItems, ForgetReason, FoundItem, KnownStore, NewItem, Partition, PutItem, PutOutcome, RemoveDocument,
+    RemoveStore, Stores,
+};
 pub use self::tenants::{CreateTenant, Tenants};
 pub use self::vaults::{CreateVault, DeleteVault, Deleted, Vaults};
 pub use self::work::{
@@ -83,6 +88,7 @@ mod sessions;
 mod spending;
 mod standing_approvals;
 mod state;
+mod stores;
 mod tenants;
 mod vaults;
 mod work;
@@ -110,6 +116,7 @@ pub trait Ledger:
     + MasterKeys
     + Grants
     + Services
+    + Stores
     + Mounts
     + AgentTasks
     + Policies

@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use thiserror::Error;
-use toolgate_model::id::{CredentialId, InvocationId};
+use toolgate_model::id::{CredentialId, InvocationId, ItemId, StoreId};
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::Material;
 
@@ -26,6 +26,10 @@ pub enum SealSubject {
     },
     /// A part of a detached call.
     Call { id: InvocationId, part: CallPart },
+    /// The key of a store's index.
+    Store { id: StoreId },
+    /// A text in a store.
+    Item { id: ItemId },
 }
 
 /// A part of a detached call.
@@ -56,11 +60,19 @@ impl SealBinding {
         Self { tenant: tenant.clone(), subject: SealSubject::Call { id, part } }
     }
 
+    pub fn of_store(tenant: &TenantId, id: StoreId) -> Self {
+        Self { tenant: tenant.clone(), subject: SealSubject::Store { id } }
+    }
+
+    pub fn of_item(tenant: &TenantId, id: ItemId) -> Self {
+        Self { tenant: tenant.clone(), subject: SealSubject::Item { id } }
+    }
+
     /// The version of the credential; 0 for everything else, which has none.
     pub fn version(&self) -> u32 {
         match self.subject {
             SealSubject::Credential { version, .. } => version,
-            SealSubject::Call { .. } => 0,
+            SealSubject::Call { .. } | SealSubject::Store { .. } | SealSubject::Item { .. } => 0,
         }
     }
 }
@@ -70,6 +82,8 @@ impl fmt::Display for SealSubject {
         match self {
             Self::Credential { id, version } => write!(formatter, "{id} version {version}"),
             Self::Call { id, part } => write!(formatter, "the {} of {id}", part.as_str()),
+            Self::Store { id } => write!(formatter, "the index key of {id}"),
+            Self::Item { id } => write!(formatter, "the text of {id}"),
         }
     }
 }
@@ -114,6 +128,9 @@ fn damaged(subject: SealSubject) -> String {
             fresh material"
         ),
         SealSubject::Call { .. } => format!("{subject} is damaged or belongs to another record; call again"),
+        SealSubject::Store { .. } | SealSubject::Item { .. } => {
+            format!("{subject} is damaged or belongs to another record; restore it from a backup, or remove it")
+        }
     }
 }
 

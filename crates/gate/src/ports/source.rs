@@ -174,6 +174,8 @@ pub enum FailureKind {
     Proxy,
     /// The service returned an error.
     Service,
+    /// The store has as many texts as it may have: nothing was written.
+    StoreFull,
     /// The calls of the agent were stopped while it was executed.
     Stopped,
     /// The gate takes no more events of a streamed result, and knows why.

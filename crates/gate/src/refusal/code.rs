@@ -82,6 +82,7 @@ codes! {
     CredentialRevoked, Forbidden => "CREDENTIAL_REVOKED",
     /// A delegation with more levels than the source allows.
     DelegationDepthExceeded, Forbidden => "DELEGATION_DEPTH_EXCEEDED",
+    DocumentNotFound, NotFound => "DOCUMENT_NOT_FOUND",
     /// The agent's own scopes or its allowlist do not allow the tool.
     Forbidden, Forbidden => "FORBIDDEN",
     /// A delegated constraint that is wider than the source's.
@@ -205,6 +206,11 @@ codes! {
     ServiceError, BadGateway => "SERVICE_ERROR",
     /// A service that is a mount, which is not changed by its definition.
     ServiceMounted, Conflict => "SERVICE_MOUNTED",
+    /// The service is a store, which is not changed by its definition.
+    ServiceIsStore, Conflict => "SERVICE_IS_STORE",
+    /// A store has as many texts as it may have.
+    StoreFull, Conflict => "STORE_FULL",
+    StoreNotFound, NotFound => "STORE_NOT_FOUND",
     ServiceNotFound, NotFound => "SERVICE_NOT_FOUND",
     /// No such tool session, or it has ended.
     SessionNotFound, NotFound => "SESSION_NOT_FOUND",
@@ -230,6 +236,7 @@ codes! {
     TooManyInFlight, TooMany => "TOO_MANY_IN_FLIGHT",
     /// More mounts of one tenant than may be.
     TooManyMounts, TooMany => "TOO_MANY_MOUNTS",
+    TooManyStores, TooMany => "TOO_MANY_STORES",
     /// Too many concurrent policy simulations.
     TooManySimulations, TooMany => "TOO_MANY_SIMULATIONS",
     /// Too many open tool sessions of one principal.

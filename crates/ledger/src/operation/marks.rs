@@ -31,11 +31,16 @@ pub async fn leave<T: Transaction>(transaction: &mut T, calls: &[(usize, &Admit)
     if marks.is_empty() {
         return Ok(());
     }
+    write(transaction, marks.into_iter().map(|((tenant, scope, label), time)| (tenant, scope, label, time))).await
+}
+
+/// Stores marks, which must be in their global order.
+pub async fn write<'a, T: Transaction>(
+    transaction: &mut T,
+    marks: impl Iterator<Item = (&'a TenantId, &'a MarkScope, &'a str, Timestamp)> + Send,
+) -> Result<(), Failure> {
     let rows: Vec<Vec<Value<'_>>> = marks
-        .into_iter()
-        .map(|((tenant, scope, label), time)| {
-            values![tenant, &scope.agent, scope.session.as_str(), label, time].to_vec()
-        })
+        .map(|(tenant, scope, label, time)| values![tenant, &scope.agent, scope.session.as_str(), label, time].to_vec())
         .collect();
     // A slow clock must not make a mark older.
     let sql = "INSERT INTO session_marks (tenant, agent, session, label, marked_at) VALUES ($1, $2, $3, $4, $5) \

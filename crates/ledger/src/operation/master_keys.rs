@@ -9,6 +9,7 @@ use toolgate_model::time::Timestamp;
 
 use super::credentials::{VERSION_COLUMNS, read_version};
 use super::record::{Entry, record};
+use super::stores::sealed;
 use super::{Operation, detached};
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::Failure;
@@ -86,7 +87,9 @@ impl Operation for ReadKeyUsage {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<KeyUsage>, Failure> {
         let sql = "SELECT m.id, (SELECT COUNT(*) FROM credential_versions AS v WHERE v.master_key = m.id \
-             AND v.destroyed_at IS NULL) + (SELECT COUNT(*) FROM detached_calls AS d WHERE d.master_key = m.id), \
+             AND v.destroyed_at IS NULL) + (SELECT COUNT(*) FROM detached_calls AS d WHERE d.master_key = m.id) \
+             + (SELECT COUNT(*) FROM stores AS s WHERE s.master_key = m.id) \
+             + (SELECT COUNT(*) FROM store_items AS i WHERE i.master_key = m.id), \
              m.retired_at FROM master_keys AS m ORDER BY m.id";
         let rows = transaction.query(sql, &[]).await?;
         let usage = rows.iter().map(|row| {
@@ -117,6 +120,10 @@ impl Operation for ListUnderOtherKeys {
             None => (String::new(), 0),
             Some(SealSubject::Credential { id, version }) => (id.to_string(), version),
             Some(SealSubject::Call { id, .. }) => return self.calls(transaction, &id.to_string()).await,
+            Some(SealSubject::Store { id }) => return self.stores(transaction, &id.to_string()).await,
+            Some(SealSubject::Item { id }) => {
+                return sealed::items(transaction, &self.current, &id.to_string(), self.limit).await;
+            }
         };
         let sql = format!(
             "SELECT {VERSION_COLUMNS} FROM credential_versions AS v WHERE v.destroyed_at IS NULL \
@@ -142,7 +149,19 @@ impl ListUnderOtherKeys {
         );
         let rows = transaction.query(&sql, values![self.current.0.as_str(), after, self.limit]).await?;
         let sealed = rows.iter().map(detached::read_sealed).collect::<Result<Vec<_>, _>>()?;
-        Ok(sealed.into_iter().flatten().collect())
+        match rows.is_empty() {
+            // Behind the detached calls come the stores and their items.
+            true => self.stores(transaction, "").await,
+            false => Ok(sealed.into_iter().flatten().collect()),
+        }
+    }
+
+    async fn stores<T: Transaction>(&self, transaction: &mut T, after: &str) -> Result<Vec<SealedVersion>, Failure> {
+        let stores = sealed::stores(transaction, &self.current, after, self.limit).await?;
+        match stores.is_empty() {
+            true => sealed::items(transaction, &self.current, "", self.limit).await,
+            false => Ok(stores),
+        }
     }
 }
 
@@ -163,6 +182,14 @@ impl Operation for Rewrap {
                 let sql = "UPDATE detached_calls SET wrapped_key = $1, master_key = $2 \
                      WHERE tenant = $3 AND id = $4 AND wrapped_key = $5";
                 transaction.execute(sql, values![wrapped, key, &self.binding.tenant, id, replaced]).await?
+            }
+            SealSubject::Store { id } => {
+                let sql = "UPDATE stores SET wrapped_key = $1, master_key = $2 WHERE id = $3 AND wrapped_key = $4";
+                transaction.execute(sql, values![wrapped, key, id, replaced]).await?
+            }
+            SealSubject::Item { id } => {
+                let sql = "UPDATE store_items SET wrapped_key = $1, master_key = $2 WHERE id = $3 AND wrapped_key = $4";
+                transaction.execute(sql, values![wrapped, key, id, replaced]).await?
             }
         };
         Ok(changed == 1)
@@ -186,7 +213,9 @@ impl Operation for RetireKey {
         transaction.query(&lock, values![key]).await?;
         let sql = "UPDATE master_keys SET retired_at = COALESCE(retired_at, $1) WHERE id = $2 AND NOT EXISTS \
              (SELECT 1 FROM credential_versions WHERE master_key = $2 AND destroyed_at IS NULL) AND NOT EXISTS \
-             (SELECT 1 FROM detached_calls WHERE master_key = $2)";
+             (SELECT 1 FROM detached_calls WHERE master_key = $2) AND NOT EXISTS \
+             (SELECT 1 FROM stores WHERE master_key = $2) AND NOT EXISTS \
+             (SELECT 1 FROM store_items WHERE master_key = $2)";
         Ok(transaction.execute(sql, values![self.time, key]).await? == 1)
     }
 }

@@ -16,7 +16,7 @@ use toolgate_model::time::Timestamp;
 
 use super::administration::{Administration, Entitled};
 use super::record::{Entry, record};
-use super::{Operation, agent_tasks, mount_rows, tool_names};
+use super::{Operation, agent_tasks, mount_rows, stores, tool_names};
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
@@ -85,6 +85,7 @@ impl Administration for ApplyService {
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<bool, Failure> {
         let place = next_revision(transaction, &by.tenant).await?;
         mount_rows::refuse_mounted(transaction, &by.tenant, &self.definition.service).await?;
+        stores::refuse_store(transaction, &by.tenant, &self.definition.service).await?;
         store(transaction, by, &self.definition, place, self.replace).await
     }
 }
@@ -144,6 +145,7 @@ impl Administration for RemoveService {
         let tenant = &by.tenant;
         next_revision(transaction, tenant).await?;
         mount_rows::refuse_mounted(transaction, tenant, &self.service).await?;
+        stores::refuse_store(transaction, tenant, &self.service).await?;
         let version = self.version.as_ref().map(ServiceVersion::as_str);
         let sql = "DELETE FROM services WHERE tenant = $1 AND service = $2 \
              AND (CAST($3 AS TEXT) IS NULL OR version = $3) RETURNING version";

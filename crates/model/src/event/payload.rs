@@ -21,6 +21,7 @@ use super::mount::{
 use super::policy::PoliciesChanged;
 use super::service::{ServiceApplied, ServiceRemoved};
 use super::session::{ToolSessionClosed, ToolSessionOpened};
+use super::store::{KnowledgeIngested, KnowledgeRemoved, MemoryForgotten, StoreCreated, StoreRemoved};
 use super::tenant::TenantCreated;
 use super::vault::{VaultCreated, VaultDeleted, VaultRekeyed};
 use super::work::{
@@ -123,7 +124,10 @@ payloads! {
     HookDecided(Box<HookDecision>) = "hook.decided",
     KeyCreated(KeyCreated) = "key.created",
     KeyRevoked(KeyRevoked) = "key.revoked",
+    KnowledgeIngested(KnowledgeIngested) = "knowledge.ingested",
+    KnowledgeRemoved(KnowledgeRemoved) = "knowledge.removed",
     LedgerRollbackAccepted(LedgerRollbackAccepted) = "ledger.rollback_accepted",
+    MemoryForgotten(MemoryForgotten) = "memory.forgotten",
     MountAdded(MountAdded) = "mount.added",
     MountRemoved(MountRemoved) = "mount.removed",
     MountServerAccepted(MountServerAccepted) = "mount.server.accepted",
@@ -138,6 +142,8 @@ payloads! {
     StandingApprovalCreated(Box<StandingApprovalCreated>) = "standing_approval.created",
     StandingApprovalRevoked(StandingApprovalRevoked) = "standing_approval.revoked",
     StandingApprovalUsed(StandingApprovalUsed) = "standing_approval.used",
+    StoreCreated(StoreCreated) = "store.created",
+    StoreRemoved(StoreRemoved) = "store.removed",
     TenantCreated(TenantCreated) = "tenant.created",
     TenantResumed(CallsStopped) = "tenant.resumed",
     TenantStopped(CallsStopped) = "tenant.stopped",

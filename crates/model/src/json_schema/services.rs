@@ -16,6 +16,7 @@ use crate::service::{
     ToolDefinition, ToolName,
 };
 use crate::step::Step;
+use crate::store::StoreOperation;
 use crate::text::{Label, Line};
 
 /// Parts of definitions with their own schema.
@@ -131,6 +132,11 @@ schemas! {
             },
             "http": generator.subschema_for::<Option<HttpMapping>>(),
             "mcp": generator.subschema_for::<Option<McpMapping>>(),
+            "store": {
+                "type": ["string", "null"],
+                "description": "What it does in the store that its service is. Only stores have it.",
+                "enum": words(StoreOperation::WORDS).into_iter().map(Some).chain([None]).collect::<Vec<_>>(),
+            },
             "step": generator.subschema_for::<Option<Step>>(),
             "logging": generator.subschema_for::<Option<LoggingRule>>(),
             "labels": {

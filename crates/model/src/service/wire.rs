@@ -20,12 +20,13 @@ use crate::descriptor::{ApprovalNeed, Hint, ReplayPolicy, SafetyTier, SourceKind
 use crate::scope::Scope;
 use crate::spending::StatedCost;
 use crate::step::Step;
+use crate::store::StoreOperation;
 use crate::text::Line;
 
 /// The maximum number of tools of a service.
 const TOOL_LIMIT: usize = 2_000;
 const SERVICE_MEMBERS: [&str; 6] = ["base_url", "description", "service", "source", "tools", "version"];
-const TOOL_MEMBERS: [&str; 24] = [
+const TOOL_MEMBERS: [&str; 25] = [
     "approval",
     "approval_rule",
     "cost",
@@ -48,6 +49,7 @@ const TOOL_MEMBERS: [&str; 24] = [
     "safety_tier",
     "scope",
     "step",
+    "store",
     "timeout_ms",
     "title",
 ];
@@ -128,6 +130,7 @@ impl ToolDefinition {
             stated_cost: None,
             http: fields.read("http", HttpMapping::from_json)?,
             mcp: fields.read("mcp", McpMapping::from_json)?,
+            store: fields.read("store", |value, path| word(value, path, StoreOperation::WORDS))?,
             step: fields.read("step", Step::from_json)?,
             logging: fields.read("logging", LoggingRule::from_json)?.unwrap_or_default(),
             labels: fields.read("labels", read_labels)?.unwrap_or_default(),
@@ -165,6 +168,7 @@ impl ToolDefinition {
         insert(&mut members, "cost", self.stated_cost.as_ref().map(stated));
         insert(&mut members, "http", self.http.as_ref().map(HttpMapping::to_json));
         insert(&mut members, "mcp", self.mcp.as_ref().map(McpMapping::to_json));
+        insert(&mut members, "store", self.store.map(|operation| json!(operation.as_str())));
         insert(&mut members, "step", self.step.as_ref().map(Step::to_json));
         insert(&mut members, "logging", self.logging.to_json());
         insert(&mut members, "labels", (!self.labels.is_empty()).then(|| json!(self.labels)));

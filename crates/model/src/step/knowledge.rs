@@ -59,8 +59,10 @@ impl KnowledgeStep {
 
     pub(super) fn of_response(&self, parameters: &Value, result: &Value) -> Result<Vec<StepQuestion>, StepError> {
         let items = match result.pointer(&self.results) {
-            None | Some(Value::Null) => return Ok(Vec::new()),
+            Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::Array(items)) => items,
+            // Nothing that was declared is there: the whole result is looked at, and can only be denied.
+            None => return Ok(vec![self.whole(parameters, result)]),
             Some(_) => return Err(StepError::new(&self.results, "is not a list of results")),
         };
         if items.is_empty() {
@@ -76,9 +78,18 @@ impl KnowledgeStep {
             Ok(Finding { id: id.unwrap_or_else(|| index.to_string()), content, mime_type: None, metadata: None })
         };
         let results = items.iter().enumerate().map(finding).collect::<Result<_, _>>()?;
+        Ok(vec![self.question(parameters, results)])
+    }
+
+    fn question(&self, parameters: &Value, results: Vec<Finding>) -> StepQuestion {
         let query = self.query.as_ref().and_then(|query| pointer::text_at(parameters, query));
         let content = Content::Knowledge { query, keywords: Vec::new(), results };
-        Ok(vec![StepQuestion::new(Hook::KnowledgeRetrieval, content, Vec::new())])
+        StepQuestion::new(Hook::KnowledgeRetrieval, content, Vec::new())
+    }
+
+    fn whole(&self, parameters: &Value, result: &Value) -> StepQuestion {
+        let found = Finding { id: "result".to_owned(), content: result.to_string(), mime_type: None, metadata: None };
+        StepQuestion { modifiable: false, ..self.question(parameters, vec![found]) }
     }
 
     /// Rewrites results, and drops those that a guardian has left out.

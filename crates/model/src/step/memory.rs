@@ -81,7 +81,8 @@ impl MemoryStep {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(vec![StepQuestion::new(hook, Content::Memory(texts), at)])
+        let modifiable = at.iter().all(|place| !place.is_empty());
+        Ok(vec![StepQuestion { modifiable, ..StepQuestion::new(hook, Content::Memory(texts), at) }])
     }
 
     /// The entries of a document, each with the pointer to its text.
@@ -91,7 +92,9 @@ impl MemoryStep {
             None => Err(StepError::new(place, "has no text that guardians could be asked about")),
         };
         match document.pointer(&self.entries) {
-            None | Some(Value::Null) => Ok(Vec::new()),
+            // Nothing that was declared is there: the whole document is looked at, and can only be denied.
+            None => Ok(vec![(String::new(), document.to_string())]),
+            Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Array(entries)) => {
                 (0..entries.len()).map(|index| text(format!("{}/{index}{}", self.entries, self.content))).collect()
             }
@@ -109,8 +112,7 @@ impl MemoryStep {
         let (Content::Memory(original), Content::Memory(modified)) = (&question.content, content) else {
             return Err(StepError::new(&self.entries, "a guardian replaced the entries of a memory by other content"));
         };
-        let kept = aligned(original, modified)
-            .ok_or_else(|| StepError::new(&self.entries, "a guardian returned more entries than there were"))?;
+        let kept = aligned(original, modified).map_err(|reason| StepError::new(&self.entries, reason))?;
         for (place, text) in question.at.iter().zip(&kept) {
             if let (Some(text), Some(value)) = (text, document.pointer_mut(place)) {
                 *value = Value::String(text.clone());
@@ -128,25 +130,19 @@ impl MemoryStep {
     }
 }
 
-/// What became of each entry: its text, or `None` if it was left out. Where fewer entries come back, those that are unchanged
-/// are recognized, and the others follow each other in order.
-fn aligned(original: &[String], modified: Vec<String>) -> Option<Vec<Option<String>>> {
+/// What became of each entry: its text, or `None` if it was left out or emptied. Where fewer entries come back, they must be
+/// unchanged: which of several a rewritten one stands for cannot be known.
+fn aligned(original: &[String], modified: Vec<String>) -> Result<Vec<Option<String>>, &'static str> {
     if modified.len() > original.len() {
-        return None;
+        return Err("a guardian returned more entries than there were");
     }
-    let mut dropped = original.len() - modified.len();
+    if modified.len() == original.len() {
+        return Ok(modified.into_iter().map(|text| Some(text).filter(|text| !text.is_empty())).collect());
+    }
     let mut modified = modified.into_iter().peekable();
-    let mut kept = Vec::with_capacity(original.len());
-    for text in original {
-        match modified.peek() {
-            // Another text in this place: as many entries as are missing may have been left out before it.
-            Some(next) if dropped > 0 && next != text => {
-                dropped -= 1;
-                kept.push(None);
-            }
-            Some(_) => kept.push(modified.next()),
-            None => kept.push(None),
-        }
+    let kept = original.iter().map(|text| modified.next_if(|next| next == text)).collect();
+    match modified.next() {
+        None => Ok(kept),
+        Some(_) => Err("a guardian both left out and rewrote entries; return an empty text for what is left out"),
     }
-    Some(kept)
 }

@@ -69,7 +69,7 @@ fn entries_are_rewritten_in_their_place_and_dropped_where_they_are_left_out() {
         (vec!["a", "B", "c"], vec!["a", "B", "c"]),
         (vec!["a", "c"], vec!["a", "c"]),
         (vec!["b"], vec!["b"]),
-        (vec!["a", "C"], vec!["a", "C"]),
+        (vec!["A", "", "c"], vec!["A", "c"]),
         (vec![], vec![]),
     ] {
         let mut result = json!({"items": [{"id": 1, "text": "a"}, {"id": 2, "text": "b"}, {"id": 3, "text": "c"}]});
@@ -81,6 +81,10 @@ fn entries_are_rewritten_in_their_place_and_dropped_where_they_are_left_out() {
     let mut result = json!({"items": [{"text": "a"}]});
     let question = only(memory("retrieve").of_response(&json!({}), &result).unwrap());
     assert!(memory("retrieve").replace(&mut result, &question, entries(&["a", "b"])).is_err(), "nothing is made up");
+    let mut result = json!({"items": [{"text": "a"}, {"text": "b"}]});
+    let question = only(memory("retrieve").of_response(&json!({}), &result).unwrap());
+    let replaced = memory("retrieve").replace(&mut result, &question, entries(&["c"]));
+    assert!(replaced.is_err(), "nobody knows which of the two it stands for");
 }
 
 #[test]
@@ -88,7 +92,10 @@ fn an_entry_that_cannot_be_read_is_an_error() {
     for result in [json!({"items": [{"note": "a"}]}), json!({"items": [{"text": null}]})] {
         assert!(memory("retrieve").of_response(&json!({}), &result).is_err(), "{result}");
     }
-    assert!(memory("retrieve").of_response(&json!({}), &json!({})).unwrap().is_empty());
+    assert!(memory("retrieve").of_response(&json!({}), &json!({"items": null})).unwrap().is_empty());
+    let elsewhere = only(memory("retrieve").of_response(&json!({}), &json!({"entries": ["a"]})).unwrap());
+    assert_eq!(elsewhere.content, entries(&[r#"{"entries":["a"]}"#]), "all of it is looked at");
+    assert!(!elsewhere.modifiable);
 }
 
 fn knowledge() -> Step {

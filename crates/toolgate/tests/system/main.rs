@@ -55,6 +55,7 @@ mod rollback;
 mod rolling_restart;
 mod routes;
 mod secrets;
+mod stores;
 mod telemetry;
 mod tenants_and_keys;
 mod tool_hooks;

@@ -110,7 +110,7 @@ impl Things {
     }
 
     /// Placeholders and what stands for them.
-    pub fn by_placeholder(&self) -> [(&'static str, &str); 20] {
+    pub fn by_placeholder(&self) -> [(&'static str, &str); 23] {
         [
             // First, because it has the agent's name in it.
             ("{service}", &self.service),
@@ -135,6 +135,9 @@ impl Things {
             ("{version}", "4000000001"),
             // Nobody mounts it, so that there is no need of a server.
             ("{mount}", "no-mount"),
+            ("{store}", "no-store"),
+            ("{collection}", "no-collection"),
+            ("{document}", "no-document"),
         ]
     }
 }
@@ -240,6 +243,18 @@ impl Route {
                 "server": "sha256:00", "tools": {"read_file": "sha256:00"}, "override_findings": true
             }),
             ("POST", "/api/v1/mounts/{mount}/reject") => json!({"tools": {"read_file": "sha256:00"}}),
+            ("POST", "/api/v1/memory/stores") => json!({
+                "name": "a-new-memory", "scope": "agent", "description": "Notes.", "retention_days": 30, "max_items": 10,
+                "max_characters": 100, "writes_per_minute": 10, "vault_id": things.vault
+            }),
+            ("POST", "/api/v1/memory/stores/{store}/forget") => json!({"user": "worker"}),
+            ("POST", "/api/v1/knowledge") => json!({
+                "name": "a-new-collection", "description": "Pages.", "untrusted": true, "max_documents": 10,
+                "vault_id": things.vault
+            }),
+            ("POST", "/api/v1/knowledge/{collection}/documents") => json!({
+                "id": "refunds", "title": "Refunds", "source": "refunds.txt", "format": "text/plain", "text": "30 days."
+            }),
             ("POST", "/api/v1/tools/invoke") => json!({
                 "grant_id": things.grant, "tool": "stripe.charges.read", "agent_id": things.agent, "version": "2024-01",
                 "parameters": {"charge_id": "ch_1", "expand": ["customer", {"name": 1}]},
@@ -299,6 +314,9 @@ impl Route {
                 "/api/v1/agents/{agent_id}"
                 | "/api/v1/invocations/{invocation_id}/result"
                 | "/api/v1/keys/{key_id}"
+                | "/api/v1/knowledge/{collection}"
+                | "/api/v1/knowledge/{collection}/documents/{document}"
+                | "/api/v1/memory/stores/{store}"
                 | "/api/v1/mounts/{mount}"
                 | "/api/v1/services/{service}"
                 | "/api/v1/standing-approvals/{standing_approval_id}"

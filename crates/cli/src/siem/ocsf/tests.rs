@@ -138,6 +138,20 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
         ),
         ("mount.removed", json!({"mount": "m"}), 3004, 4, 1),
         (
+            "knowledge.ingested",
+            json!({
+                "bytes": 9, "chunks": 1, "document": "d", "replaced": false, "store": "s",
+                "removed": {"comments": 0, "hidden_characters": 1, "hidden_elements": 0, "scripts": 0, "styles": 0},
+            }),
+            3004,
+            1,
+            2,
+        ),
+        ("knowledge.removed", json!({"document": "d", "store": "s"}), 3004, 4, 1),
+        ("memory.forgotten", json!({"count": 1, "items": ["ab"], "reason": "agent", "store": "s"}), 3004, 4, 1),
+        ("store.created", json!({"kind": "memory", "store": "s", "terms": {}}), 3004, 1, 1),
+        ("store.removed", json!({"kind": "memory", "store": "s"}), 3004, 4, 1),
+        (
             "mount.server.accepted",
             json!({"hash": "sha256:ab", "mount": "m", "overridden": ["concealment"]}),
             3004,

@@ -20,6 +20,7 @@ mod budgets;
 mod calls;
 mod hooks;
 mod mounts;
+mod stores;
 mod tokens;
 mod work;
 mod workflows;
@@ -87,6 +88,7 @@ fn samples() -> Vec<Event> {
         budgets::budgets(),
         work::work(),
         workflows::workflows(),
+        stores::stores(),
     ]
     .concat();
     all.into_iter()

@@ -14,6 +14,7 @@ whole request in `modifiedRequest`) or "joch" (a text in `reason`, only what cha
 
     allow, deny                right answers
     modify                     takes e-mail addresses out of the payload, and sets the inputs that `set` names
+    drop                       modify that leaves out entries and results with the word poison
     hold                       answers as `then` says when it is released, which may be never
     slow                       answers as `then` says after `milliseconds`
     close                      closes the connection without a byte
@@ -223,6 +224,18 @@ def modified(message, rule):
     return request, {part: payload[part]}
 
 
+def dropped(message):
+    """The request without entries and results that have the word poison."""
+    request = copy.deepcopy(message)
+    params = request["params"]
+    if "memory" in params:
+        params["memory"] = [entry for entry in params["memory"] if "poison" not in entry]
+        return request
+    step = params["knowledgeStep"]
+    step["results"] = [result for result in step["results"] if "poison" not in result["content"]]
+    return request
+
+
 def verdict(decision, rule, reason, **more):
     """A result in the words of the rule's dialect."""
     if rule.get("dialect") == "joch":
@@ -241,6 +254,8 @@ def result_of(action, message, rule):
         return {"message": reason}
     if action == "no_request":
         return verdict("modify", rule, reason)
+    if action == "drop":
+        return verdict("modify", rule, reason, modifiedRequest=dropped(message))
     if action in ("modify", "other_tool", "other_agent"):
         whole, fragment = modified(message, rule)
         if action == "other_tool":
