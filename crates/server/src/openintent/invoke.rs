@@ -65,7 +65,6 @@ async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Result<
         reasoning: body.reasoning,
         input: None,
         client: None,
-        stream: None,
         presence: Some(presence),
         address,
     };
