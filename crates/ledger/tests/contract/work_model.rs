@@ -487,7 +487,9 @@ impl Game {
         let named = of_agent.ledger.named_work(&of_agent.id, &caller.agent, &call.invocation.context).await;
         let named = named.map_err(failed)?.bind(&call.invocation.context, of_agent.now());
         prop_assert_eq!(&named, &bound, "the same, looked up by its id");
-        let call = Admit { task: Some(id), ..call };
+        // The pipeline sees no grant that has ended: whoever names one has decided on nothing that is current.
+        let generation = if usable.is_some() { call.generation } else { 0 };
+        let call = Admit { task: Some(id), generation, ..call };
         // What the pipeline refuses never gets to the admission; one that is forged is not admitted either.
         let may = self.may_call(task, agent) && usable.is_some() && self.caps.have_room(self.used, cost);
         let Ok(bound) = bound else { return self.send(Admit { generation: 0, ..call }, (task, agent), may).await };

@@ -53,7 +53,7 @@ pub(super) struct DesiredGrant {
 
 /// What is asked about what an agent holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Holding {
+enum Access {
     /// As far as is known.
     Possible,
     /// Beyond doubt, so that nothing will be delegated to it.
@@ -362,7 +362,7 @@ impl Resolver<'_> {
         let required =
             by_others.flat_map(|(task, agent)| task.requires_tools.iter().map(move |one| (task, agent, one)));
         let missing = required.filter(|(_, agent, requirement)| {
-            let held = self.holds(agent, &requirement.service.value, requirement, grants, Holding::Certain);
+            let held = self.holds(agent, &requirement.service.value, requirement, grants, Access::Certain);
             !requirement.scopes.is_empty() && !held
         });
         let expected = missing.map(|(task, agent, requirement)| ExpectedDelegation {
@@ -399,9 +399,9 @@ impl Resolver<'_> {
                 let Some(agent) = &task.agent else { continue };
                 let by_coordinator = plan.coordinator.as_ref().filter(|_| guardrails.auto_delegate);
                 let may_use =
-                    |agent: &PrincipalId, how: Holding| self.holds(agent, &service.value, requirement, grants, how);
-                let has_access = may_use(&agent.value, Holding::Possible)
-                    || by_coordinator.is_some_and(|coordinator| may_use(&coordinator.value, Holding::Delegatable));
+                    |agent: &PrincipalId, how: Access| self.holds(agent, &service.value, requirement, grants, how);
+                let has_access = may_use(&agent.value, Access::Possible)
+                    || by_coordinator.is_some_and(|coordinator| may_use(&coordinator.value, Access::Delegatable));
                 if is_complete && requirement.required && unknown.is_empty() && !has_access {
                     let wanted: Vec<String> = requirement.scopes.iter().map(|scope| scope.value.to_string()).collect();
                     let message = format!(
@@ -425,7 +425,7 @@ impl Resolver<'_> {
         service: &ServiceName,
         requirement: &DeclaredRequirement,
         grants: &[DesiredGrant],
-        how: Holding,
+        how: Access,
     ) -> bool {
         let wanted: ScopeSet = requirement.scopes.iter().map(|scope| scope.value.clone()).collect();
         let has_all = |scopes: &ScopeSet| wanted.beyond(scopes).is_empty();
@@ -433,12 +433,12 @@ impl Resolver<'_> {
             let may_go_on = authority.delegatable && authority.delegation_depth.below().is_some();
             has_all(&authority.scopes)
                 && authority.context == GrantContext::default()
-                && (how != Holding::Delegatable || may_go_on)
+                && (how != Access::Delegatable || may_go_on)
         };
         // Of a credential that the caller does not manage, nothing is certain.
         let is_usable = |credential: Option<&Credential>| {
             let status = credential.map(|credential| credential.status(self.now));
-            status.map_or(how != Holding::Certain, |status| status == CredentialStatus::Active)
+            status.map_or(how != Access::Certain, |status| status == CredentialStatus::Active)
         };
         let by_file = grants.iter().any(|grant| {
             grant.agent == *agent
@@ -456,7 +456,7 @@ impl Resolver<'_> {
         };
         let delegated = || {
             let held = self.known.delegated.get(agent).into_iter().flatten();
-            how == Holding::Possible && held.into_iter().any(|(of, scopes)| of == service && has_all(scopes))
+            how == Access::Possible && held.into_iter().any(|(of, scopes)| of == service && has_all(scopes))
         };
         by_file || directly() || delegated()
     }

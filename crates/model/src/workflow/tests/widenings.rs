@@ -132,7 +132,7 @@ fn a_principal_gains_by_permissions_scopes_labels_tools_and_limits() {
 }
 
 #[test]
-fn a_definition_widens_unless_only_its_descriptions_change_or_tools_go() {
+fn a_definition_widens_unless_only_its_descriptions_change() {
     let of = |tools: serde_json::Value, url: &str| {
         let value = json!({"service": "s", "version": "1", "base_url": url, "tools": tools});
         ServiceDefinition::from_json(&value).unwrap()
@@ -141,7 +141,7 @@ fn a_definition_widens_unless_only_its_descriptions_change_or_tools_go() {
     let before = of(json!({"a": {"description": "A"}, "b": {}}), url);
     let reasons = |after: &ServiceDefinition| definition_widenings(Some(&before), after);
     assert_eq!(definition_widenings(None, &before), ["registers 2 tools"]);
-    assert_eq!(reasons(&of(json!({"a": {"description": "other", "title": "T"}}), url)), Vec::<String>::new());
+    assert_eq!(reasons(&of(json!({"a": {"description": "other", "title": "T"}, "b": {}}), url)), Vec::<String>::new());
     assert_eq!(
         reasons(&of(json!({"a": {"description": "A"}, "b": {}}), "https://b.example")),
         ["changes where calls are sent"]
