@@ -145,7 +145,7 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
             }),
             3004,
             1,
-            2,
+            1,
         ),
         ("knowledge.removed", json!({"document": "d", "store": "s"}), 3004, 4, 1),
         ("memory.forgotten", json!({"count": 1, "items": ["ab"], "reason": "agent", "store": "s"}), 3004, 4, 1),
