@@ -118,7 +118,9 @@ impl Context {
     /// Why a call was refused. Of an agent that the caller may use it is said what is missing.
     pub(super) async fn explained(&self, refusal: &Refusal, error: A2aError) -> A2aError {
         match refusal.code() {
-            Code::ToolNotFound | Code::ServiceNotFound | Code::GrantNotFound => self.missing().await,
+            Code::ToolNotFound | Code::ServiceNotFound | Code::GrantNotFound | Code::GrantScopeInsufficient => {
+                self.missing().await
+            }
             _ => error,
         }
     }

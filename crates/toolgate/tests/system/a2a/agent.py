@@ -123,6 +123,7 @@ class Logged:
 def main():
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
+    listening.listen(64)
     base = f"http://127.0.0.1:{listening.getsockname()[1]}"
     description = sys.argv[2] if len(sys.argv) > 2 else "Books journeys."
     own = card(base, description)

@@ -87,7 +87,7 @@ async def main():
         for step in json.loads(steps):
             config = ClientConfig(
                 httpx_client=http,
-                streaming=step.get("streaming", False),
+                streaming=step.get("streaming", step["do"] == "subscribe"),
                 supported_protocol_bindings=[binding],
             )
             client = await create_client(card, config)

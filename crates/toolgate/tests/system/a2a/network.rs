@@ -83,7 +83,7 @@ impl Network {
         let url = guardian.url();
         let table = format!(
             "[[guardian]]\nname = \"security\"\nurl = \"{url}\"\ndialect = \"aos\"\ntimeout_milliseconds = 20000\n\
-             hooks = {hooks}\n"
+             hooks = {hooks}\nmay_modify = true\n"
         );
         let setup = setup()
             .environment("TOOLGATE_EGRESS_ALLOW", "127.0.0.0/8")
@@ -134,7 +134,8 @@ pub fn accept(admin: &Actor) -> Value {
     admin.post("/api/v1/mounts/travel/accept", &body).ok()
 }
 
-fn client(
+/// What the official client sees when it takes these steps at this address.
+pub fn client(
     url: &str,
     agent: Option<&Actor>,
     (binding, version): (&str, &str),

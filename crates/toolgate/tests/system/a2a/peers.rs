@@ -16,9 +16,12 @@ fn a_card_is_quarantined_until_it_is_accepted() {
     assert_eq!((&added["transport"], &added["server_state"]), (&json!("a2a"), &json!("new")));
     let credential = text(&added, "/credential_id").to_owned();
     let clerk = world.agent("clerk", &["tools.invoke"]);
-    admin.grants(&credential, "clerk", json!({"scopes": ["a2a.send"]}));
     clerk.get(CARD).refused(404, "SERVICE_NOT_FOUND");
+    let grant = json!({"credential_id": credential, "agent_id": "clerk", "scopes": ["a2a.send"]});
+    admin.post("/api/v1/grants", &grant).refused(400, "SCOPE_UNAVAILABLE");
     assert_eq!(accept(&admin)["server_state"], "accepted");
+    clerk.get(CARD).refused(404, "SERVICE_NOT_FOUND");
+    admin.post("/api/v1/grants", &grant).created();
     clerk.get(CARD).ok();
     // With a reviewer's eyes: what is accepted is what was shown.
     let another = json!({"server": format!("sha256:{}", "0".repeat(64))});

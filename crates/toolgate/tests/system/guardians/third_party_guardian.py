@@ -57,6 +57,8 @@ PAYLOADS = {
 }
 # What agents say to each other, under the names that the specification has and those of A2A 1.0, which is younger.
 A2A = {
+    "tasks/list",
+    "agent/getAuthenticatedExtendedCard",
     "SendMessage",
     "SendStreamingMessage",
     "GetTask",
