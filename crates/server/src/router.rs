@@ -79,22 +79,24 @@ pub fn router(app: Arc<App>) -> Router {
         router = router.route(route.path, route.handler);
     }
     router
-        .fallback(|uri: Uri| async move { refused(&uri, Code::RouteNotFound, "there is nothing at this path") })
-        .method_not_allowed_fallback(|uri: Uri| async move {
-            refused(&uri, Code::MethodNotAllowed, "this path does not support this method")
+        .fallback(|uri: Uri, headers: HeaderMap| async move {
+            refused(&uri, &headers, Code::RouteNotFound, "there is nothing at this path")
+        })
+        .method_not_allowed_fallback(|uri: Uri, headers: HeaderMap| async move {
+            refused(&uri, &headers, Code::MethodNotAllowed, "this path does not support this method")
         })
         .layer(from_fn_with_state(Arc::clone(&app), operations::metrics::count))
         .with_state(app)
 }
 
 /// A refusal in the format of the path's protocol.
-fn refused(uri: &Uri, code: Code, reason: &str) -> Response {
+fn refused(uri: &Uri, headers: &HeaderMap, code: Code, reason: &str) -> Response {
     if openwop::error::speaks_for(uri.path()) {
         return Flat::from(Refusal::new(code, format!("{reason}; see docs/openwop.md"))).into_response();
     }
     if llm::speaks_for(uri.path()) {
         // A path that the provider may have, and this gate does not, looks like a model that is not there.
-        let vendor = llm::error::vendor_of(uri.path(), &HeaderMap::new());
+        let vendor = llm::error::vendor_of(uri.path(), headers);
         return llm::error::Failure::not_there().response(vendor);
     }
     Denied::from(Refusal::new(code, format!("{reason}; see docs/api.md"))).into_response()

@@ -155,6 +155,7 @@ impl Api {
                 "top_p",
             ],
             Self::Responses => &[
+                "background",
                 "include",
                 "input",
                 "instructions",

@@ -48,9 +48,9 @@ fn input(parameters: &Value, row: &Row) -> Usage {
     usage
 }
 
-/// The bound of the answer, if the request has one.
+/// The bound of the answer, if the request has one. Nobody knows which of two a provider keeps to.
 pub(crate) fn cap(api: Api, parameters: &Value) -> Option<u64> {
-    api.caps().iter().filter_map(|name| parameters.get(name)?.as_u64()).min()
+    api.caps().iter().filter_map(|name| parameters.get(name)?.as_u64()).max()
 }
 
 #[derive(Default)]
@@ -103,10 +103,10 @@ mod tests {
     const ROW: Row = Row { input: 10, cache_read: 1, cache_write: 12, cache_write_long: 12, output: 50 };
 
     #[test]
-    fn the_answer_is_bounded_by_the_smallest_cap_for_each_choice() {
+    fn the_answer_is_bounded_by_the_largest_cap_for_each_choice() {
         let of = |request: Value| most(Api::Chat, &request, &ROW).map(|usage| usage.output);
         assert_eq!(of(json!({"max_tokens": 100})), Some(100));
-        assert_eq!(of(json!({"max_tokens": 100, "max_completion_tokens": 50, "n": 3})), Some(150));
+        assert_eq!(of(json!({"max_tokens": 100, "max_completion_tokens": 50, "n": 3})), Some(300));
         assert_eq!(of(json!({})), None);
         assert_eq!(of(json!({"max_tokens": u64::MAX, "n": 2})), None);
         assert_eq!(most(Api::Embeddings, &json!({"input": "x"}), &ROW).map(|usage| usage.output), Some(0));

@@ -149,7 +149,9 @@ impl AnswerStream {
         let mut places: Vec<_> = pieces.iter().map(|piece| (piece.key.clone(), piece.at.clone())).collect();
         pieces.into_iter().for_each(|piece| self.add(piece));
         let copies = std::mem::take(&mut reading.copies);
-        let copied = copies.iter().map(|copy| (copy.key.clone(), copy.at.clone())).collect();
+        // What is announced before it comes is empty, and stays so.
+        let copied = copies.iter().filter(|copy| !copy.text.is_empty());
+        let copied = copied.map(|copy| (copy.key.clone(), copy.at.clone())).collect();
         for copy in copies {
             let place = (copy.key.clone(), copy.at.clone());
             if self.add_copy(copy)? {

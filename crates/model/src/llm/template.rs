@@ -63,19 +63,26 @@ impl Template {
         if matches!(api, Api::Chat | Api::Responses) {
             step.insert("default_output_tokens".to_owned(), json!(OUTPUT_TOKENS));
         }
-        let mut properties = json!({"model": {"type": "string"}, "stream": {"type": "boolean"}});
-        let mut required = vec!["model"];
-        let mut http = json!({"method": "POST", "path": self.path(api)});
-        if self.vendor == Vendor::Anthropic {
-            step.insert("betas".to_owned(), json!(HARMLESS_BETAS));
-            properties[BETAS] = json!({"type": "string"});
-            properties[VERSION] = json!({"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"});
-            required.push(VERSION);
-            http["parameters"] = json!({
-                BETAS: {"in": "header", "name": "anthropic-beta"},
-                VERSION: {"in": "header", "name": "anthropic-version"},
-            });
-        }
+        let mut http =
+            Map::from_iter([("method".to_owned(), json!("POST")), ("path".to_owned(), json!(self.path(api)))]);
+        let (properties, required) = match self.vendor {
+            Vendor::OpenAi => (json!({"model": {"type": "string"}, "stream": {"type": "boolean"}}), json!(["model"])),
+            Vendor::Anthropic => {
+                step.insert("betas".to_owned(), json!(HARMLESS_BETAS));
+                let headers = json!({
+                    BETAS: {"in": "header", "name": "anthropic-beta"},
+                    VERSION: {"in": "header", "name": "anthropic-version"},
+                });
+                http.insert("parameters".to_owned(), headers);
+                let properties = json!({
+                    "model": {"type": "string"},
+                    "stream": {"type": "boolean"},
+                    BETAS: {"type": "string"},
+                    VERSION: {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+                });
+                (properties, json!(["model", VERSION]))
+            }
+        };
         json!({
             "description": format!("Calls a model through the API {}", api.as_str()),
             "scope": SCOPE,

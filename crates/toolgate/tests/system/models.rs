@@ -39,6 +39,11 @@ fn another_provider_is_asked_only_before_an_answer_has_begun() {
 }
 
 #[test]
+fn a_stream_begins_while_a_person_is_asked_and_ends_with_what_was_decided() {
+    play(&World::sqlite(), "approved", None);
+}
+
+#[test]
 fn nothing_of_keys_and_of_what_is_said_stays_in_the_log() {
     let world = World::sqlite();
     play(&world, "log", None);
@@ -53,11 +58,17 @@ fn a_guardian_denies_modifies_and_allows_what_models_are_told_and_what_they_say(
     let guardian = ThirdParty::start(json!([]));
     let setup = setup().reaching_loopback().environment("TOOLGATE_GUARDIANS_BUDGET_MILLISECONDS", "60000");
     let file = setup.home().join("guardians.toml");
-    let table = format!(
-        "[[guardian]]\nname = \"security\"\nurl = \"{}\"\ndialect = \"aos\"\ntimeout_milliseconds = 20000\nmay_modify = \
-         true\n",
-        guardian.url()
-    );
+    // Who inspects the results of the model's own tool sees streams only as a whole: this one sees those of the client's tools.
+    let table = |name: &str, selected: &str| {
+        let url = guardian.url();
+        format!(
+            "[[guardian]]\nname = \"{name}\"\nurl = \"{url}\"\ndialect = \"aos\"\ntimeout_milliseconds = 20000\n\
+             may_modify = true\n{selected}\n"
+        )
+    };
+    let hooks = "[\"agent_trigger\", \"user_message\", \"agent_response\", \"tool_call_request\"]";
+    let table = table("texts", &format!("hooks = {hooks}"))
+        + &table("results", "hooks = [\"tool_call_result\"]\ntools = [\"agent.*\"]");
     std::fs::write(&file, table).unwrap();
     let world = World::of(&setup.environment("TOOLGATE_GUARDIANS_FILE", &file), None);
     play(&world, "guarded", Some(&guardian));

@@ -55,7 +55,7 @@ fn texts_and_results_of_all_forms_are_found() {
         [
             "system_message: be brief",
             "user_message: read|t|page|hit",
-            "tool_call_result: look#c1 [{\"type\":\"text\",\"text\":\"no\"}] true",
+            format!("tool_call_result: look#c1 {} true", json!([{"type": "text", "text": "no"}])).as_str(),
         ]
     );
     let responses = json!({"model": "m", "instructions": "be brief", "input": [
@@ -139,7 +139,7 @@ fn the_texts_and_calls_of_whole_answers_are_found_and_modified() {
             look,
             run,
             "tool_call_request: local_shell_call#c3 {\"command\":[\"ls\"]}",
-            "agent_response: <{\"type\":\"web_search_call\",\"id\":\"w\"}>",
+            format!("agent_response: <{}>", json!({"type": "web_search_call", "id": "w"})).as_str(),
         ]
     );
     for (api, mut answer) in [("chat", chat), ("messages", messages), ("responses", responses)] {

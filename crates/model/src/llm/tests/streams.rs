@@ -230,8 +230,8 @@ fn what_is_modified_is_modified_in_every_copy() {
             let text: String = passed.iter().map(|event| event.data.clone()).collect();
             assert!(!text.contains("ann@") && !text.contains("example.org"), "{api} {mode:?}: {text}");
             let copies = text.matches("[MASKED]").count();
-            // Text and arguments once each, and in responses three and three times more.
-            assert_eq!(copies, if api == "responses" { 8 } else { 2 }, "{api} {mode:?}: {text}");
+            // Text and arguments once each, and in responses four and three times more.
+            assert_eq!(copies, if api == "responses" { 9 } else { 2 }, "{api} {mode:?}: {text}");
             assert!(text.contains("Then wait"), "{api} {mode:?}");
             for event in passed.iter().filter(|event| event.data != "[DONE]") {
                 let _: Value = serde_json::from_str(&event.data).unwrap();

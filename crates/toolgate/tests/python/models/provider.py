@@ -12,6 +12,7 @@ Bytes are split anywhere, and everything that arrives is remembered.
 
 import json
 import random
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -32,7 +33,9 @@ def last_text(body):
 
 
 def pieces(text):
-    return [text[at : at + 7] for at in range(0, len(text), 7)] or [""]
+    """Words of a text, and a few letters at a time of arguments."""
+    size = r"\s*\S+\s?" if not text.startswith("{") else r"(?s).{1,7}"
+    return re.findall(size, text) or [""]
 
 
 class Chat:

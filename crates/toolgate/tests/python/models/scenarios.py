@@ -25,6 +25,7 @@ PRICES = {"large": {"input": "3", "output": "15", "cache_read": "0.3"}, "small":
 COST = (600 * 3 + 400 * 0.3 + 50 * 15) / 1_000_000
 APIS = ["chat", "responses", "messages"]
 TOOL_NAMES = ["look", "erase"]
+LIMIT = 0.06
 
 
 def api(method, path, body=None, key=ADMIN):
@@ -243,7 +244,7 @@ def refused():
             "responses": {"tools": [{"type": "mcp", "server_label": "x", "server_url": "https://evil.test"}]},
             "messages": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
         }[kind]
-        error = failing(lambda: ask(client, kind, "say x", **hosted))
+        error = failing(lambda: ask(client, kind, "say x", extra_body=hosted))
         assert error.status_code == 400 and "runs at the provider" in str(error), error
         error = failing(lambda: ask(client, kind, "say x", extra_body={"base_url": "https://evil.test"}))
         assert error.status_code == 400 and "base_url" in str(error), error
@@ -292,6 +293,7 @@ def guarded():
     for kind in APIS:
         client = world.client(kind)
         denied = openai.PermissionDeniedError if kind != "messages" else anthropic.PermissionDeniedError
+        world.provider.take()
         follow({"do": "deny", "method": "steps/message", "role": "user", "text": "FORBIDDEN", "reason": "not this"})
         for stream in (False, True):
             error = failing(lambda: ask(client, kind, "say FORBIDDEN", stream))
@@ -317,7 +319,7 @@ def guarded():
         assert "no erasing" in str(error) and received(kind, events) == "Let me look.", (events, error)
         assert "what" not in json.dumps(events) and '"erase"' not in json.dumps(events[1:]).replace('"name": "erase", "parameters"', "")
         for stream in (False, True):
-            assert "the sky" in json.dumps(ask(client, kind, 'call look {"at": "the sky"}', stream, tools=True))
+            assert "the sk" in json.dumps(ask(client, kind, 'call look {"at": "the sky"}', stream, tools=True))
 
         world.provider.take()
         follow({"do": "modify", "method": "steps/message", "role": "user"})
@@ -369,9 +371,11 @@ def with_result(client, kind, output):
 def costs():
     """Usage becomes cost exactly, and no budget is exceeded, however many calls there are at once."""
     world = World()
+    # As long as the provider says that it is: a cost that is more than the most that a request can cost is capped.
+    hello = "say " + "word " * 700
     for kind in APIS:
         for stream in (False, True):
-            ask(world.client(kind), kind, "say hello", stream)
+            ask(world.client(kind), kind, hello, stream)
     calls = world.spent()
     assert len(calls) == 6
     for call in calls:
@@ -379,7 +383,7 @@ def costs():
     ask(world.client("chat"), "chat", "unusual", True)
     [estimated] = [call for call in world.spent() if call["cost_basis"] == "estimated"]
     assert 0 < cost_of(estimated) < COST, estimated
-    api("PATCH", f"/api/v1/agents/{world.agent}", {"budget": {"cost_total_usd": 0.02}})
+    api("PATCH", f"/api/v1/agents/{world.agent}", {"budget": {"cost_total_usd": LIMIT}})
     used = lambda: next(b for b in api("GET", f"/api/v1/budgets?agent_id={world.agent}")["budgets"] if b["period"] == "total")
     before = used()["used_cost_usd"]
     world.provider.take()
@@ -387,7 +391,7 @@ def costs():
     def call(number):
         kind = APIS[number % 3]
         try:
-            ask(world.client(kind, max_retries=2), kind, "say hello", number % 2 == 1)
+            ask(world.client(kind, max_retries=2), kind, hello, number % 2 == 1)
             return "made"
         except (openai.PermissionDeniedError, anthropic.PermissionDeniedError) as error:
             assert "budget" in str(error).lower(), error
@@ -397,7 +401,7 @@ def costs():
         outcomes = list(pool.map(call, range(40)))
     assert "refused" in outcomes and "made" in outcomes, outcomes
     after = used()
-    assert after["used_cost_usd"] <= 0.02, after
+    assert after["used_cost_usd"] <= LIMIT, after
     made = outcomes.count("made")
     assert len(world.provider.take()) == made, "a call without room in the budget reaches no provider, and is not retried"
     assert round((after["used_cost_usd"] - before) * 1e6) == round(made * COST * 1e6), (before, after, made)
@@ -440,10 +444,35 @@ def failing_over():
             raw = resource(world.client(kind, max_retries=0), kind).with_raw_response.create(
                 **request(kind, "say hello"), stream=stream
             )
+            list(raw.parse()) if stream else raw.parse()
             assert raw.headers["x-toolgate-provider"] == f"{name}-second", raw.headers
             assert raw.headers["x-toolgate-model"] == "large"
     made = [call["service"] for call in world.spent()]
-    assert made.count("openai-second") == made.count("anthropic-second") * 2, made
+    assert (made.count("openai-second"), made.count("anthropic-second")) == (8, 4), made
+
+
+def approved():
+    """A stream begins while a person is asked, so that no client gives up; a refusal ends it with an error."""
+    world = World()
+    definition = json.loads(command(
+        "provider", "add", "asked", "--dialect", "openai", "--base-url", world.provider.url, "--print"))
+    definition["tools"]["chat"]["approval"] = "always"
+    api("POST", "/api/v1/services", definition)
+    world.credential("asked", "openai", None)
+    api("POST", "/api/v1/agents", {"id": "ann", "kind": "user", "permissions": ["approvals.decide"]})
+    approver = api("POST", "/api/v1/agents/ann/keys", {})["key"]
+    client = openai.OpenAI(base_url=f"{URL}/llm/asked/v1", api_key=world.key)
+    for decision in ["approve", "deny"]:
+        stream = client.chat.completions.create(**request("chat", "say hello"), stream=True)
+        assert world.provider.take() == []
+        [waiting] = api("GET", "/api/v1/approvals?status=pending", key=approver)["approvals"]
+        api("POST", f"/api/v1/approvals/{waiting['id']}/decide", {"decision": decision}, key=approver)
+        if decision == "approve":
+            assert received("chat", [dump(event) for event in stream]) == "hello"
+            assert len(world.provider.take()) == 1
+        else:
+            assert "denied" in str(failing(lambda: list(stream))), "the refusal of a person"
+            assert world.provider.take() == []
 
 
 def log():
