@@ -51,7 +51,7 @@ endpoints! {
 
     /// Forget entries of a memory
     ///
-    /// They are deleted for good, whoever wrote them. Exactly one member says which. Needs `tools.manage` and
+    /// They are deleted for good, including those of other agents. Exactly one member says which. Needs `tools.manage` and
     /// `agents.act_as`.
     ForgetEntries = POST "/api/v1/memory/stores/{store}/forget" as "forget_entries" {
         path: ServiceName,

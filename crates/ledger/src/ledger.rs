@@ -38,7 +38,7 @@ pub trait Engine: Send + Sync + 'static {
     fn settle(&self, command: Arc<Settle>) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// Overwrites what was deleted from these tables, wherever the engine still has it; false if it must be tried again
-    /// because somebody reads.
+    /// because of a reader.
     fn erase(&self, tables: &[&str]) -> impl Future<Output = Result<bool, Refusal>> + Send;
 
     /// Returns figures of the engine.

@@ -140,7 +140,7 @@ fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Copies the whole write-ahead log into the database and empties it; false if somebody reads from it.
+/// Copies the whole write-ahead log into the database and empties it; false if there is a reader.
 fn truncate_log(path: &Path) -> Result<bool, SqlError> {
     let connection = connect(path)?;
     // While it waits for readers, nothing is written.

@@ -72,7 +72,7 @@ pub(crate) enum Action {
         #[arg(long)]
         yes: bool,
     },
-    /// Delete entries for good, whoever wrote them
+    /// Delete entries for good, including those of all agents
     #[command(
         after_help = "Example:\n  toolgate memory forget support --user alice --yes\n  toolgate memory forget notes --item item_01ARZ3NDEKTSV4RRFFQ69G5FAV --yes"
     )]

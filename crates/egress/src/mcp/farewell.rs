@@ -17,7 +17,7 @@ use crate::time::now;
 
 /// How long telling a server may take.
 pub(crate) const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many servers are told at a time. A client that gives up calls without end must not make the gate send without end.
+/// How many cancellations are sent at a time. A client that gives up calls without end must not make the gate send without end.
 static FAREWELLS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(64)));
 
 /// A request that was sent or is about to be. Dropped before it has ended, it tells the server.

@@ -182,7 +182,7 @@ impl StoreAdministration {
         self.stores.remove_store(RemoveStore { audit, store: known.store.id, name }).await
     }
 
-    /// Forgets entries of a memory, whoever wrote them; returns how many.
+    /// Forgets entries of a memory, including those of all agents; returns how many.
     pub async fn forget(&self, caller: &Caller, name: ServiceName, what: ForgetWhat) -> Result<u64, Refusal> {
         let known = self.known(caller, StoreKind::Memory, &name).await?;
         require_registrar(caller)?;

@@ -32,6 +32,7 @@ mod commands;
 mod difference;
 mod export;
 mod known;
+mod policy_difference;
 mod resolve;
 mod work;
 

@@ -231,7 +231,7 @@ impl Pipeline {
 }
 
 /// Completes when the caller of a call to a mounted server is gone: the protocol has a way to tell the server. The result of
-/// a call with an idempotency key is there for whoever repeats it, so that one goes on.
+/// a call with an idempotency key is there for a caller that repeats it, so that one continues.
 async fn abandoned(admitted: &Admitted) {
     let call = admitted.call();
     // The key of a continuation is one of the gate, which nobody can repeat.

@@ -1,4 +1,4 @@
-//! Which agent the tasks and contexts of peer agents belong to. An id belongs to one agent, whoever is told of it later.
+//! Which agent the tasks and contexts of peer agents belong to. An id belongs to the first agent that it was returned to.
 
 use std::collections::BTreeSet;
 

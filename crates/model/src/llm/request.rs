@@ -159,7 +159,7 @@ fn embedded(request: &Value) -> Result<Vec<Entry>, StepError> {
     }
 }
 
-/// Content that cannot be understood, where somebody wants to see it.
+/// Content that cannot be understood, where a guardian is concerned.
 pub(super) fn unreadable(at: impl Into<String>, wanted: &str) -> StepError {
     let at = at.into();
     let shown: String = at.chars().take(128).collect();

@@ -41,7 +41,7 @@ impl Unit {
 
 /// Takes the events of one streamed result.
 pub trait Units: Send + Sync {
-    /// Takes the next event; gives what is complete with it. An event that cannot be understood, where somebody is concerned,
+    /// Takes the next event; gives what is complete with it. An event that cannot be understood, where a guardian is concerned,
     /// is an error, which ends the stream.
     fn take(&mut self, event: StreamEvent) -> Result<Vec<Unit>, StepError>;
 

@@ -9,7 +9,7 @@ use super::call::Asked;
 use super::spoken::Spoken;
 use super::version;
 
-/// A request that cannot be understood, as its client is told.
+/// The error for a request that cannot be understood.
 pub(super) type Unreadable = (Spoken, A2aError);
 
 /// Reads a request.

@@ -1,4 +1,4 @@
-//! How a client speaks, and what it is told in that form.
+//! The dialect of a client, and errors in it.
 
 use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};

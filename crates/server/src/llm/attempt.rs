@@ -1,4 +1,4 @@
-//! One call of a provider's tool. It goes on in a task of its own, for as long as somebody waits for its answer.
+//! One call of a provider's tool. It runs in a task of its own, for as long as its client waits for the response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use toolgate_model::step::StreamEvent;
 use super::fail_over::Target;
 use super::request::ModelRequest;
 
-/// After how long without anything to say a client is told that its request goes on.
+/// The interval of keep-alive comments on a quiet stream.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
 /// How many events wait for a client that reads slowly.
 const EVENTS: usize = 16;

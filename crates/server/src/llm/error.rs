@@ -14,10 +14,10 @@ use toolgate_model::llm::Vendor;
 use crate::openintent::error::status;
 
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
-/// The longest that a client is told to wait, in seconds: one vendor's client waits as long as it is told.
+/// The maximum of `retry-after` in seconds: one vendor's client obeys any value.
 const LONGEST_WAIT: u64 = 60;
 
-/// What a client is told instead of an answer.
+/// The error that a client gets instead of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Failure {
     pub(crate) status: StatusCode,
@@ -45,7 +45,7 @@ impl Failure {
         }
     }
 
-    /// An unknown provider, model or path: all of them are not there, for whoever may not use them.
+    /// An unknown provider, model or path: all of them are unknown to callers that may not use them.
     pub(crate) fn not_there() -> Self {
         let reason = "there is no such model or path, or the key may not use it; see docs/models.md";
         Self::new(StatusCode::NOT_FOUND, "not_found", reason)

@@ -54,7 +54,7 @@ impl Context {
         self.capabilities.follows_tasks && self.form == Form::Tool
     }
 
-    /// Somebody who is there as long as this one is and the client does not cancel the request.
+    /// A presence that ends with this one, or when the client cancels the request.
     pub(super) fn cancellable(&self, presence: Presence) -> Presence {
         match &self.session_call {
             Some(call) => call.cancellable(&presence),

@@ -45,7 +45,7 @@ impl Form {
             Self::Prompt => members(outcome),
             Self::Resource { uri, service, is_qualified } => {
                 let mut found = members(outcome).map_err(|error| about(error, uri))?;
-                // A client that reads a URI of the server's own is told of that one.
+                // A client that reads a URI of the server gets that one in the error.
                 if let (true, Some(Value::Array(contents))) = (is_qualified, found.get_mut("contents")) {
                     contents.iter_mut().for_each(|content| names::rename(content, "uri", service));
                 }
@@ -57,7 +57,7 @@ impl Form {
         }
     }
 
-    /// What the client is told where there is no result, with these members for programs.
+    /// The error where there is no result, with these members for programs.
     pub(super) fn unfinished(
         &self,
         reason: String,

@@ -63,7 +63,7 @@ impl Context {
             _ = self.app.shutdown.after(Phase::LameDuck) => reader.detached_call(&self.caller, id).await,
             () = self.presence.clone().gone() => reader.detached_call(&self.caller, id).await,
         };
-        // INVARIANT: nothing is told once the key has ended.
+        // INVARIANT: no result is returned once the key has ended.
         let view = self.app.gate.authenticator.identify_again(&self.caller).await.and(view);
         self.outcome(id, view).await
     }

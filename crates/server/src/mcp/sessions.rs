@@ -73,7 +73,7 @@ pub(super) struct SessionCall {
 }
 
 impl SessionCall {
-    /// Somebody who is there as long as this one is and the client does not cancel the request.
+    /// A presence that ends with this one, or when the client cancels the request.
     pub(super) fn cancellable(&self, presence: &Presence) -> Presence {
         let (waiting, presence) = presence.child();
         let mut state = lock(&self.state);

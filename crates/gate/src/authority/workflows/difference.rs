@@ -7,7 +7,6 @@ use serde_json::json;
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::grant::Grant;
-use toolgate_model::guard::PolicyFile;
 use toolgate_model::id::{CoordinatorId, GrantId};
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, PrincipalKind};
@@ -21,6 +20,7 @@ use toolgate_model::workflow::{
 
 use super::change::{Change, ChangeAction, ChangedObject};
 use super::known::Known;
+use super::policy_difference::policy_differences;
 use super::resolve::{Desired, DesiredGrant, ExpectedDelegation};
 use crate::ports::ledger::{Coordination, OwnedKind, OwnedObject, Ownership, WorkflowState};
 
@@ -326,7 +326,7 @@ impl Difference {
         let owned = state.owned.get(&object);
         let (at, after) = match &workflow.budget {
             Some(declared) => (Some(declared.at), Some(declared.value)),
-            // A budget that somebody else has set since is theirs.
+            // A budget that was set in another way since is left unchanged.
             None if owned.is_some_and(|owned| owned.budget == state.budget) => (None, None),
             None => {
                 self.released.extend(owned.map(|_| object));
@@ -386,7 +386,7 @@ impl Difference {
     }
 }
 
-/// The details of new work, and how it gives somebody more than before: its coordinator, and what that delegates.
+/// The details of new work, and how it widens access: its coordinator, and what that delegates.
 fn work_terms(plan: &DeclaredPlan, desired: &Desired<'_>) -> (Vec<String>, Vec<String>) {
     let (mut details, mut widens) = (vec![format!("{} tasks", plan.tasks.len())], Vec::new());
     if let Some(Located { value: coordinator, .. }) = &plan.coordinator {
@@ -490,33 +490,4 @@ fn differences(before: &Grant, wanted: &DesiredGrant) -> Vec<String> {
         found.push(format!("expires_at {} -> {}", end(own.expires_at), end(desired.expires_at)));
     }
     found
-}
-
-/// The files that differ. Rules only forbid, so whatever may have removed one widens.
-fn policy_differences(before: &[PolicyFile], after: &[PolicyFile]) -> (Vec<String>, Vec<String>) {
-    let text =
-        |files: &[PolicyFile], name: &str| files.iter().find(|file| file.name == name).map(|file| file.text.clone());
-    let names: BTreeSet<&str> = before.iter().chain(after).map(|file| file.name.as_str()).collect();
-    let (mut details, mut widens) = (Vec::new(), Vec::new());
-    for name in names {
-        let is_rule = name.ends_with(".cedar");
-        match (text(before, name), text(after, name)) {
-            (Some(old), Some(new)) if old == new => {}
-            (None, Some(_)) => details.push(format!("adds {name}")),
-            // Rules at the end leave those before them as they were.
-            (Some(old), Some(new)) => {
-                details.push(format!("changes {name}"));
-                if is_rule && !new.starts_with(&old) {
-                    widens.push(format!("changes or removes rules in {name}"));
-                }
-            }
-            (_, None) => {
-                details.push(format!("removes {name}"));
-                if is_rule {
-                    widens.push(format!("removes the rules in {name}"));
-                }
-            }
-        }
-    }
-    (details, widens)
 }

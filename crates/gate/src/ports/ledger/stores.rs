@@ -215,7 +215,7 @@ pub struct ForgetItems {
 pub struct Document {
     pub id: String,
     pub title: Option<String>,
-    /// Where it comes from, as whoever ingested it says.
+    /// Where it comes from, as its ingester says.
     pub source: Option<String>,
     pub format: DocumentFormat,
     /// The size of its text.

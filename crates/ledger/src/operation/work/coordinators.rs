@@ -198,7 +198,7 @@ impl Administration for ChangeCoordinator {
     }
 }
 
-/// Checks that this actor may end the coordinators with the intent that they coordinate: whoever directs an intent must not
+/// Checks that this actor may end the coordinators with the intent that they coordinate: an agent that directs an intent must not
 /// be rid of guardrails by ending it.
 pub fn require_endable(by: &Entitled<'_>, coordinators: &[Coordinator]) -> Result<(), Refusal> {
     let ended = CoordinatorChanges { status: Some(CoordinatorStatus::Completed), ..CoordinatorChanges::default() };

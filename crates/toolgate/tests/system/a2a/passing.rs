@@ -57,23 +57,12 @@ fn an_agent_needs_the_scope_of_each_operation_and_a_revoked_grant_ends_all_of_it
 fn a_revoked_grant_ends_a_stream_that_is_open() {
     let network = Network::open();
     let steps = json!([{"do": "send", "text": "forever", "streaming": true}]);
-<<<<<<< HEAD
-    let (peer, admin) = (&network.peer, &network.admin);
-    let revoke = format!("/api/v1/grants/{}/revoke", text(&network.grant, "/id"));
-    let came = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            crate::world::until("the message", || peer.has_received("forever").then_some(()));
-            admin.post(&revoke, &json!({})).ok();
-        });
-        network.through(&network.clerk, FORMS[0], &steps, &[])
-=======
     let (address, clerk) = (network.address(), network.clerk.clone());
     let came = std::thread::scope(|scope| {
         let client = scope.spawn(|| client(&address, Some(&clerk), FORMS[0], &steps, &[]));
         crate::world::until("the message", || network.peer.has_received("forever").then_some(()));
         network.admin.delete(&format!("/api/v1/grants/{}", text(&network.grant, "/id"))).ok();
         client.join().unwrap()
->>>>>>> a2a
     });
     assert!(text(&came[0], "/text").contains("revoked"), "{came:?}");
 }
