@@ -7,6 +7,7 @@ use serde_json::json;
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::grant::Grant;
+use toolgate_model::guard::PolicyFile;
 use toolgate_model::id::{CoordinatorId, GrantId};
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, PrincipalKind};

@@ -265,7 +265,7 @@ def plain(world):
     with httpx2.Client(base_url=URL, trust_env=False) as client:
 
         def post(path, content, **headers):
-            headers = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
+            headers = {"content-type": "application/json", "connection": "close", **{name.replace("_", "-"): value for name, value in headers.items()}}
             return client.post(path, content=content, headers=headers)
 
         chat, key = "/llm/openai/v1/chat/completions", f"Bearer {world.key}"
