@@ -146,8 +146,8 @@ impl Pipeline {
     }
 
     /// Cuts the execution off when the calls of the agent are stopped, or its caller is gone and nobody can get its result:
-    /// dropping it closes its connection or cancels its request. A stream also ends when its authority does. While it renews its credential it
-    /// continues, because a service that has rotated a secret tells it once.
+    /// dropping it closes its connection or cancels its request. A stream also ends when its authority does. While it
+    /// renews its credential it continues, because a service that has rotated a secret returns it once.
     async fn unless_stopped(
         &self,
         admitted: &Admitted,

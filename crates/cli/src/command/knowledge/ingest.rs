@@ -66,7 +66,7 @@ fn collect(
     depth: usize,
     files: &mut Vec<(PathBuf, DocumentFormat)>,
 ) -> Result<(), Failure> {
-    let failed = |error| Failure::io(&path.display().to_string(), error);
+    let failed = |error| Failure::io(path.display().to_string(), error);
     if !is_directory {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         match DocumentFormat::of_file(&name) {
