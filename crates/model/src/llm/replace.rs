@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::stream::drop_tokens;
 use crate::guard::{Content, PartBody};
 use crate::step::{StepError, StepQuestion};
 
@@ -18,6 +19,7 @@ pub(crate) fn replace(
                 match (&before.body, after.body) {
                     (PartBody::Text(_), PartBody::Text(text)) => {
                         *document.pointer_mut(at).ok_or_else(other)? = Value::String(text);
+                        drop_tokens(document, at);
                     }
                     (before, after) if *before == after => {}
                     _ => {

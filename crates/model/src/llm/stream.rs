@@ -13,6 +13,7 @@ use crate::strict_json;
 
 use self::reading::{Kind, Piece, Reading, Tool};
 use self::record::Record;
+pub(crate) use self::rewriting::drop_tokens;
 
 mod chat;
 mod messages;

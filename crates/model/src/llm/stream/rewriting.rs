@@ -98,8 +98,9 @@ pub(crate) fn drop_tokens(document: &mut Value, at: &str) {
         let inside = if around.is_empty() { Some(&mut *document) } else { document.pointer_mut(around) };
         match inside.and_then(|inside| inside.get_mut("logprobs")) {
             Some(Value::Array(tokens)) => tokens.clear(),
-            Some(tokens) => *tokens = Value::Null,
-            None => {}
+            Some(tokens @ Value::Object(_)) => *tokens = Value::Null,
+            // A request says only whether it wants them.
+            _ => {}
         }
     }
 }

@@ -107,7 +107,7 @@ fn modified_texts_and_results_stand_where_the_originals_stood() {
 
 #[test]
 fn the_texts_and_calls_of_whole_answers_are_found_and_modified() {
-    let chat = json!({"choices": [{"index": 0, "logprobs": {"content": []}, "message": {
+    let chat = json!({"choices": [{"index": 0, "logprobs": {"content": [{"token": "Hello."}]}, "message": {
     "role": "assistant", "content": "Hello.", "reasoning_content": "hm", "tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"at\":1}"}},
         {"id": "c2", "type": "custom", "custom": {"name": "run", "input": "ls"}},
