@@ -130,7 +130,7 @@ impl Pipeline {
         let held = self.held_grants.held_grants(call.caller.tenant(), &call.agent, now, Freshness::Newest).await?;
         let Some(found) = held.held.iter().find(|held| held.grant() == grant) else {
             // A list that was cut says nothing about a grant that is not in it.
-            let gone = || Refusal::new(Code::GrantNotFound, "the grant of this call no longer exists");
+            let gone = || Refusal::new(Code::GrantRevoked, "the grant of this call was revoked");
             return if held.truncated { Ok(()) } else { Err(gone()) };
         };
         let standing = found.lineage.standing(now);

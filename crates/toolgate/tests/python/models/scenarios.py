@@ -294,16 +294,16 @@ def guarded():
         client = world.client(kind)
         denied = openai.PermissionDeniedError if kind != "messages" else anthropic.PermissionDeniedError
         world.provider.take()
-        follow({"do": "deny", "method": "steps/message", "role": "user", "text": "FORBIDDEN", "reason": "not this"})
+        follow({"do": "deny", "method": "steps/message", "role": "user", "contains": "FORBIDDEN", "reason": "not this"})
         for stream in (False, True):
             error = failing(lambda: ask(client, kind, "say FORBIDDEN", stream))
             assert isinstance(error, denied) and "not this" in str(error), error
         assert world.provider.take() == [], "a prompt that is denied reaches no provider"
-        follow({"do": "deny", "method": "steps/agentTrigger", "text": "wake"})
+        follow({"do": "deny", "method": "steps/agentTrigger", "contains": "wake"})
         assert isinstance(failing(lambda: ask(client, kind, "say wake")), denied)
         assert world.provider.take() == []
 
-        follow({"do": "deny", "method": "steps/message", "role": "agent", "text": "EVIL", "reason": "not that"})
+        follow({"do": "deny", "method": "steps/message", "role": "agent", "contains": "EVIL", "reason": "not that"})
         error = failing(lambda: ask(client, kind, "say Good. Then EVIL. And more."))
         assert isinstance(error, denied) and "not that" in str(error), error
         events, error = streamed_until_error(client, kind, "say A good beginning. Then EVIL plans. And more.")
@@ -334,7 +334,7 @@ def guarded():
         for stream in (False, True):
             answer = json.dumps(ask(client, kind, 'call look {"at": "ann@example.org"}', stream, tools=True))
             assert "example.org" not in answer and "REDACTED-PII" in answer, answer
-        follow({"do": "deny", "method": "steps/toolCallResult", "text": "poison"})
+        follow({"do": "deny", "method": "steps/toolCallResult", "contains": "poison"})
         error = failing(lambda: with_result(client, kind, "poison"))
         assert isinstance(error, denied), error
         follow({"do": "close"})

@@ -30,7 +30,7 @@ fn what_a_guardian_denies_does_not_reach_the_other_side_and_its_reason_reaches_t
 
 #[test]
 fn an_answer_that_a_guardian_denies_does_not_reach_the_client() {
-    let deny = |method: &str| json!({"do": "deny", "method": method, "text": "you said", "reason": "not this answer"});
+    let deny = |method: &str| json!({"do": "deny", "method": method, "contains": "you said", "reason": "not this answer"});
     let guardian = ThirdParty::start(json!([deny("message/send"), deny("message/stream"), deny("tasks/get")]));
     let network = Network::guarded(&guardian);
     for form in FORMS {
@@ -60,7 +60,7 @@ fn what_a_guardian_changes_is_what_arrives() {
 
 #[test]
 fn a_stream_is_cut_by_what_two_pieces_spell_together_and_its_task_is_cancelled() {
-    let rule = json!({"do": "deny", "method": "message/stream", "text": "the password is", "reason": "no secrets"});
+    let rule = json!({"do": "deny", "method": "message/stream", "contains": "the password is", "reason": "no secrets"});
     let guardian = ThirdParty::start(json!([rule]));
     let network = Network::guarded(&guardian);
     for form in FORMS {
