@@ -30,7 +30,8 @@ fn what_a_guardian_denies_does_not_reach_the_other_side_and_its_reason_reaches_t
 
 #[test]
 fn an_answer_that_a_guardian_denies_does_not_reach_the_client() {
-    let deny = |method: &str| json!({"do": "deny", "method": method, "contains": "you said", "reason": "not this answer"});
+    let deny =
+        |method: &str| json!({"do": "deny", "method": method, "contains": "you said", "reason": "not this answer"});
     let guardian = ThirdParty::start(json!([deny("message/send"), deny("message/stream"), deny("tasks/get")]));
     let network = Network::guarded(&guardian);
     for form in FORMS {
