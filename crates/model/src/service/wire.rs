@@ -55,6 +55,12 @@ const TOOL_MEMBERS: [&str; 25] = [
 ];
 
 impl ServiceDefinition {
+    /// Whether the gate maintains the definition: that of a mounted server, of a peer agent or of a store.
+    pub fn is_maintained(&self) -> bool {
+        let is_of_gate = |tool: &ToolDefinition| tool.store.is_some() || matches!(tool.step, Some(Step::A2a(_)));
+        self.source == SourceKind::Mcp || self.tools.values().any(is_of_gate)
+    }
+
     /// Parses a definition, and rejects one with a schema that does not compile.
     pub fn from_json(value: &Value) -> Result<Self, DefinitionError> {
         let definition = Self::from_stored_json(value)?;

@@ -56,8 +56,7 @@ impl WorkflowAdministration {
         places.add_grants(&mut document, &grants, &state);
         for registered in &self.administration.services(caller).await?.services {
             let definition = &registered.definition;
-            let is_mounted = definition.source == toolgate_model::descriptor::SourceKind::Mcp;
-            if !is_mounted && is_wanted(OwnedKind::Service, format!("{} {}", definition.service, definition.version)) {
+            if !definition.is_maintained() && is_wanted(OwnedKind::Service, format!("{} {}", definition.service, definition.version)) {
                 document.add_service(definition);
             }
         }

@@ -109,6 +109,11 @@ fn any_tenant_is_exported_as_a_file_that_changes_nothing() {
             admin.ask("PUT", "/api/v1/policies", Some(&rules)).ok();
             is_no_change(&admin, "");
         }
+        // What the gate maintains itself is not declared by files.
+        admin.post("/api/v1/memory/stores", &json!({"name": "notes", "scope": "agent"})).created();
+        admin.post("/api/v1/knowledge", &json!({"name": "manuals"})).created();
+        assert!(!exported(&admin, "").contains("notes"));
+        is_no_change(&admin, "");
         let events: Vec<Value> = admin.events("&type=workflow.applied");
         assert_eq!(events, Vec::<Value>::new());
     });
