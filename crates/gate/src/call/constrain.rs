@@ -284,7 +284,7 @@ pub(super) fn outside_step(error: &StepError) -> Refusal {
     let path = error.path.trim_start_matches('/').replace('/', ".");
     let reason = match path.as_str() {
         "" => format!("the parameters cannot be sent: {}", error.reason),
-        path => format!("parameter `{path}` {}", error.reason),
+        path => format!("parameter `{path}`: {}", error.reason),
     };
     Refusal::new(Code::ParametersInvalid, reason).with("path", parameter_path(&path)).with("rule", "step")
 }
