@@ -144,6 +144,15 @@ path_ids! {
     toolgate_model::principal::TenantId => TenantNotFound, "the id of a tenant has letters, digits and . _ : @ -";
 }
 
+/// Whether a text may be a cursor: an id, or the name of one of several lists that follow each other, with an id in it.
+fn is_cursor(text: &str) -> bool {
+    let is_identifier = |text: &str| check_identifier(text).is_ok();
+    match text.split_once('/') {
+        None => is_identifier(text),
+        Some((list, id)) => is_identifier(list) && (id.is_empty() || is_identifier(id)),
+    }
+}
+
 /// The requested page.
 pub fn page(limit: Option<impl Into<u32>>, cursor: Option<impl Into<String>>) -> Result<PageRequest, Refusal> {
     let limit = limit.map_or(Limit::DEFAULT, Into::into);
@@ -152,7 +161,7 @@ pub fn page(limit: Option<impl Into<u32>>, cursor: Option<impl Into<String>>) ->
         let reason = format!("`limit` must be from 1 to {}", PageRequest::LIMIT);
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "limit"));
     }
-    if cursor.as_deref().is_some_and(|cursor| check_identifier(cursor).is_err()) {
+    if cursor.as_deref().is_some_and(|cursor| !is_cursor(cursor)) {
         let reason = "`cursor` must be the `next_cursor` of an earlier response";
         return Err(Refusal::new(Code::InvalidCursor, reason).with("path", "cursor"));
     }

@@ -368,6 +368,7 @@ CODES: Mapping[str, type[ToolgateError]] = {
     "MOUNT_FAILED": CallError,
     "OUTCOME_UNKNOWN": OutcomeUnknownError,
     "PARAMETERS_INVALID": ParametersError,
+    "PEER_RESPONSE_INVALID": ServiceError,
     "POLICY_DENIED": PolicyDeniedError,
     "POLICY_UNEVALUABLE": PolicyDeniedError,
     "PROXY_ERROR": ToolProxyError,

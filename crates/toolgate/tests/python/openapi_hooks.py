@@ -18,8 +18,10 @@ URL = os.environ["TOOLGATE_URL"]
 KEY = os.environ["ADMIN_KEY"]
 UPSTREAM = os.environ["UPSTREAM_URL"]
 MCP_SERVER = os.environ["MCP_URL"]
+PEER = os.environ["PEER_URL"]
 NUMBERS = count(1)
 INTENTS = []
+STORES = {}
 SUCCEEDED = set()
 TENANTS = set()
 
@@ -67,6 +69,21 @@ def decision(name):
     review = ask("GET", f"/mounts/{name}/review")
     tools = {tool["upstream"]: tool["hash"] for tool in review["tools"]}
     return {"server": review["server"]["hash"], "tools": tools}
+
+
+def store(path, more, method):
+    """A store that few requests share: a tenant can have so many. One that is removed is nobody else's."""
+    if method == "DELETE" or path not in STORES:
+        name = ask("POST", path, {"name": fresh_name(), **more})["name"]
+        if method == "DELETE":
+            return name
+        STORES[path] = name
+    return STORES[path]
+
+
+def document(collection):
+    body = {"id": fresh_name(), "format": "text/plain", "text": "Refunds take 30 days."}
+    return ask("POST", f"/knowledge/{collection}/documents", body)["id"]
 
 
 def vault():
@@ -236,9 +253,16 @@ def call_on_loopback(case):
 
 def fit(case, route, path):
     """Gives a request what must agree with something outside it: names that are free, ids that exist."""
+    method = case.operation.method.upper()
     for name in path:
-        if path[name] not in TENANTS:
+        if name == "store":
+            path[name] = store("/memory/stores", {"scope": "agent"}, method)
+        elif name == "collection":
+            path[name] = store("/knowledge", {}, method if route.endswith("/{collection}") else "GET")
+        elif name != "document" and path[name] not in TENANTS:
             path[name] = MAKERS[name]()
+    if "document" in path:
+        path["document"] = document(path["collection"])
     if route.endswith("/result"):
         path["invocation_id"] = detached()
     if route.endswith("/cancel"):
@@ -267,6 +291,15 @@ def fit(case, route, path):
     if route == "/api/v1/mounts" and body:
         body.update(name=fresh_name(), url=MCP_SERVER, vault_id=vault())
         body.pop("credential_id", None)
+    if route == "/api/v1/peers" and body:
+        body.update(url=PEER, vault_id=vault())
+        body.pop("credential_id", None)
+    if route in ("/api/v1/memory/stores", "/api/v1/knowledge", "/api/v1/peers") and body:
+        # Few are made: a tenant can have so many.
+        body["name"] = fresh_name() if next(NUMBERS) % 8 == 0 else route.replace("/", "-")[1:]
+    if route.endswith("/{store}/forget"):
+        body.clear()
+        body["all"] = True
     if route.endswith("/{mount}/accept"):
         body.update(decision(path["mount"]))
     if route.endswith("/{mount}/reject"):

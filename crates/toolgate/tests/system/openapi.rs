@@ -22,6 +22,7 @@ fn every_answer_is_as_the_document_says(world: &World) {
         _ => Reply::json(200, json!({"id": "ch_1"})),
     });
     let mcp_server = McpServer::start(true, false);
+    let peer = Upstream::start(|_| Reply::json(200, card()));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/openapi_check.py");
     let output = Command::new(python())
         // Nothing of this machine: no proxies, no other packages.
@@ -30,6 +31,7 @@ fn every_answer_is_as_the_document_says(world: &World) {
         .env("ADMIN_KEY", world.gate.token())
         .env("UPSTREAM_URL", upstream.url())
         .env("MCP_URL", mcp_server.url())
+        .env("PEER_URL", peer.url())
         .arg("-B")
         .arg(script)
         .output()
@@ -38,6 +40,18 @@ fn every_answer_is_as_the_document_says(world: &World) {
     assert!(output.status.success(), "{}: {said}", output.status);
     assert!(said.contains("No issues found"), "{said}");
     assert!(upstream.count() > 0, "tools were called: {said}");
+}
+
+/// The card of a peer agent.
+fn card() -> Value {
+    json!({
+        "name": "Travel", "description": "Books travel.", "version": "1.0.0",
+        "supportedInterfaces": [
+            {"url": "http://127.0.0.1:9/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+        ],
+        "capabilities": {}, "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "book", "name": "Book", "description": "Books a trip.", "tags": ["travel"]}]
+    })
 }
 
 /// A generated client is what most people will write their own on: it must come without a warning, and work.

@@ -56,7 +56,9 @@ impl WorkflowAdministration {
         places.add_grants(&mut document, &grants, &state);
         for registered in &self.administration.services(caller).await?.services {
             let definition = &registered.definition;
-            if !definition.is_maintained() && is_wanted(OwnedKind::Service, format!("{} {}", definition.service, definition.version)) {
+            if !definition.is_maintained()
+                && is_wanted(OwnedKind::Service, format!("{} {}", definition.service, definition.version))
+            {
                 document.add_service(definition);
             }
         }
