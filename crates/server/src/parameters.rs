@@ -149,7 +149,10 @@ fn is_cursor(text: &str) -> bool {
     let is_identifier = |text: &str| check_identifier(text).is_ok();
     match text.split_once('/') {
         None => is_identifier(text),
-        Some((list, id)) => is_identifier(list) && (id.is_empty() || is_identifier(id)),
+        Some((list, id)) => {
+            let is_name = !list.is_empty() && list.bytes().all(|letter| letter.is_ascii_lowercase());
+            is_name && (id.is_empty() || is_identifier(id))
+        }
     }
 }
 
