@@ -16,6 +16,10 @@ pub struct Request {
     pub body: String,
 }
 
+/// The id of a JSON-RPC request, as it is in its body. A session takes no id twice at a time, so each request in flight gets
+/// another one, of the same length.
+pub const FIRST_ID: &str = r#""id":1000,"#;
+
 /// The request, as a script for wrk.
 #[derive(Debug)]
 pub struct Target {
@@ -79,15 +83,24 @@ impl Target {
     }
 }
 
-/// The request does not change, so wrk builds it once and runs no script while it measures.
+impl Request {
+    /// The body, or another text that contains it, with the id of the request of this number.
+    pub fn numbered(text: &str, number: usize) -> String {
+        text.replacen(FIRST_ID, &format!(r#""id":{},"#, 1000 + number), 1)
+    }
+}
+
+/// The request does not change, so wrk builds it once and runs no script while it measures; those with an id are built
+/// before.
 fn script(Request { headers, body, .. }: &Request) -> String {
     let headers = headers.iter().map(|(name, value)| format!("wrk.headers[\"{name}\"] = \"{value}\"\n"));
     let headers: String = headers.collect();
+    let ids = if body.contains(FIRST_ID) { IDS } else { "" };
     format!(
         r#"wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
 {headers}wrk.body = [==[{body}]==]
-function done(summary, latency, requests)
+{ids}function done(summary, latency, requests)
     local errors = summary.errors
     io.write(string.format("figures %d %d %.1f %.1f %d %d %d %d %d\n",
         summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
@@ -96,6 +109,20 @@ end
 "#
     )
 }
+
+/// Gives requests ids from 1001 to 9000 in turn.
+const IDS: &str = r#"local requests, last = {}, 0
+function init()
+    for number = 1, 8000 do
+        local body = wrk.body:gsub('"id":1000,', '"id":' .. (1000 + number) .. ',', 1)
+        requests[number] = wrk.format(nil, nil, nil, body)
+    end
+end
+function request()
+    last = last % #requests + 1
+    return requests[last]
+end
+"#;
 
 /// Parses the line that the script prints; the inner error counts failures.
 fn read(printed: &str) -> Option<Result<Figures, String>> {

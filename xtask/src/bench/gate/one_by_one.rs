@@ -38,7 +38,7 @@ impl Caller {
         let begun = Instant::now();
         while begun.elapsed() < span {
             let start = Instant::now();
-            self.send(&mut connection)?;
+            self.send(&mut connection, 0)?;
             self.receive(&mut connection)?;
             times.push(start.elapsed().as_secs_f64() * 1e6);
         }
@@ -52,7 +52,8 @@ impl Caller {
         let begun = Instant::now();
         for round in 0..rounds {
             programs::pause((span / rounds * round).saturating_sub(begun.elapsed()));
-            connections.iter_mut().try_for_each(|connection| self.send(connection))?;
+            let mut numbered = connections.iter_mut().enumerate();
+            numbered.try_for_each(|(number, connection)| self.send(connection, number))?;
             connections.iter_mut().try_for_each(|connection| self.receive(connection))?;
         }
         programs::pause(span.saturating_sub(begun.elapsed()));
@@ -68,8 +69,9 @@ impl Caller {
         stream.map(BufReader::new).map_err(|error| self.failed(&error))
     }
 
-    fn send(&self, connection: &mut BufReader<TcpStream>) -> Result<(), String> {
-        connection.get_mut().write_all(self.request.as_bytes()).map_err(|error| self.failed(&error))
+    fn send(&self, connection: &mut BufReader<TcpStream>, number: usize) -> Result<(), String> {
+        let request = Request::numbered(&self.request, number);
+        connection.get_mut().write_all(request.as_bytes()).map_err(|error| self.failed(&error))
     }
 
     fn receive(&self, connection: &mut BufReader<TcpStream>) -> Result<(), String> {

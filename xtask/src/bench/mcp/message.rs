@@ -1,6 +1,6 @@
 //! The messages of both eras, as clients and servers of the benchmark send them.
 
-use super::super::gate::load::Request;
+use super::super::gate::load::{FIRST_ID, Request};
 use super::super::gate::subject::PARAMETERS;
 
 /// The versions of the protocol that are measured: a client of each calls a server of the same one.
@@ -48,7 +48,7 @@ impl Era {
         let named = name.map(|name| format!(r#""name":"{name}""#)).unwrap_or_default();
         let members: Vec<&str> = [named.as_str(), members, &meta].into_iter().filter(|part| !part.is_empty()).collect();
         let params = members.join(",");
-        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#);
+        let body = format!(r#"{{"jsonrpc":"2.0",{FIRST_ID}"method":"{method}","params":{{{params}}}}}"#);
         let mut request = Request::new(url.to_owned(), None, &body)
             .with_header("Accept", "application/json, text/event-stream")
             .with_header("MCP-Protocol-Version", self.version());
