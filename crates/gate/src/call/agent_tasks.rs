@@ -111,7 +111,7 @@ impl Pipeline {
         streamed.cut = Some(cut.adding(told).with("task_cancelled", is_cancelled));
     }
 
-    /// Returns as soon as a call is no longer authorized: its key or its grant has ended. A stream goes on for as long as an
+    /// Returns as soon as a call is no longer authorized: its key or its grant has ended. A stream lasts up to an
     /// hour, and what was revoked must not be used for that long.
     pub(super) async fn until_unauthorized(&self, admitted: &Admitted) -> Refusal {
         loop {

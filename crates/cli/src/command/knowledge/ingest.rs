@@ -75,7 +75,7 @@ fn collect(
             None if depth > 0 => {}
             None => {
                 let reason = format!(
-                    "{} is no text, Markdown or HTML by its name; rename it to end in .txt, .md or .html",
+                    "the name of {} does not say that it is text, Markdown or HTML; rename it to end in .txt, .md or .html",
                     clean(&path.display().to_string())
                 );
                 return Err(Failure::Said(reason));

@@ -155,7 +155,7 @@ async fn what_no_honest_process_does_is_a_clear_failure() {
     let program = McpProcess::new();
     let (mounts, _) = mounts(vec![mount(&program, "legacy")]);
     for (what, expected) in [
-        ("malformed", "something that is no message"),
+        ("malformed", "a malformed message"),
         ("wrong-id", "has the id of no request"),
         ("exit", "has ended by itself"),
         ("giant", "larger than is read"),

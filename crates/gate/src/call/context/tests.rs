@@ -84,7 +84,7 @@ async fn what_was_not_read_with_the_grants_is_looked_up() {
     let other = IntentId::new(now(), [9; 10]);
     *bench.memory.named_work.lock().unwrap() = AgentWork { intents: BTreeSet::from([other]), ..AgentWork::default() };
     let call = in_context(&bench, context(json!({"intent_id": other})));
-    // All of the work was read: there is no other.
+    // All of the work was read, so no lookup is made.
     assert!(bench.constrain(&call).await.is_err());
     let many = (0..READ_WITH_GRANTS).map(|number| {
         let bytes = number.to_be_bytes();

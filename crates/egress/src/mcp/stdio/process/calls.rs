@@ -126,7 +126,7 @@ impl Shared {
             }
             Ok(Envelope::Notification { method }) if method == message::LOG => drop(self.to_only_call(line)),
             Ok(Envelope::Notification { .. }) => {}
-            Err(_) => self.calls().fail_all("the server sent something that is no message"),
+            Err(_) => self.calls().fail_all("the server sent a malformed message"),
         }
         false
     }
